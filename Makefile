@@ -1,0 +1,51 @@
+# The commands of this house. `make demo` and `make test` work first on a fresh machine; neither needs root or the other.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench soak lock system-deps clean
+
+demo: $(VENV)/.run
+	$(BIN)/cutcard demo $(ARGS)
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -m "not soak" $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.run
+	$(BIN)/cutcard bench $(ARGS)
+
+soak: $(VENV)/.dev
+	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
+
+# Debian packages some tests want (root). None is needed by what is built so far; the target stays the one place to ask.
+system-deps:
+	@echo "no Debian package beyond python3, python3-venv, make and git is needed"
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cutcard needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "the package python3-venv is missing: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# One resolution: the dev lock first, the run lock from its versions. Needs uv (`pip install uv`).
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements/build.in -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/run.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,113 @@
+"""What goes into the table core and what comes out: inputs, facts, effects, refusals. All plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from devices.events import DeviceEvent
+from firmware_bridge.link import Outcome
+
+OPERATOR = "operator"
+SERVICE = "service"
+"""Sources of facts beside the device ids of the table's configuration."""
+
+
+class Role(StrEnum):
+    DEALER = "dealer"
+    SUPERVISOR = "supervisor"
+    TECHNICIAN = "technician"
+    SURVEILLANCE = "surveillance"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEvent:
+    """A tap: may be refused. `key` makes it idempotent; `who` is the caller's name."""
+
+    event: str
+    args: Mapping[str, str | int | bool] = field(default_factory=dict)
+    who: str = ""
+    roles: frozenset[Role] = frozenset()
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A device event: a physical fact, never refused."""
+
+    event: DeviceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The one end of the command `call_id` that an effect sent to `device`."""
+
+    device: str
+    call_id: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Booted:
+    """The daemon started (again): commands issued without an end are Unknown from here on."""
+
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The service itself found something wrong (a thread died, the key is missing): latched."""
+
+    code: str
+    detail: str
+    device: str | None = None
+
+
+Input = OperatorEvent | Observed | Ended | Booted | Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that has happened. `data` is open; `sealed` names cards nobody may see yet (law 7).
+
+    Values are plain: None, bool, int, str, bytes, list, dict with text keys. No floats, so that the
+    deterministic encoding has one form. `source` is the origin: operator, service or a device id.
+    """
+
+    kind: str
+    source: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    sealed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """Open and sealed values together; for the core alone."""
+        return {**self.data, **self.sealed}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An effect: send this to a device once its facts are committed."""
+
+    device: str
+    call_id: str
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an operator event was not accepted, the clause, and what is expected instead."""
+
+    code: str
+    why: str
+    clause: str | None = None
+    expected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    facts: tuple[Fact, ...] = ()
+    effects: tuple[Command, ...] = ()

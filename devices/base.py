@@ -1,0 +1,102 @@
+"""What a driver is: a match table, commands, and the translation of bytes to device events.
+
+A driver is pure: no clock, no thread, no I/O. `firmware_bridge.port` (or the deterministic world) pumps it
+and acts on what it returns. Session rules may add events; they never remove or delay one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol
+
+from devices.events import DeviceEvent
+from firmware_bridge.link import Complete, Send
+
+DriverOutput = Send | DeviceEvent | Complete
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where to go on after a restart: what the journal holds of this device.
+
+    `n` is our counter of the last journaled event, `boot` the device's boot counter then, `seq` the
+    device's own number of that event (None: nothing journaled yet).
+    """
+
+    n: int = 0
+    boot: int | None = None
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a driver is made from. `random` draws first sequence numbers and nonces, never game data."""
+
+    device: str
+    random: Random
+    resume: Resume = Resume()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Driver(Protocol):
+    """The read-only form (law 10). All times are monotonic seconds."""
+
+    device: str
+
+    def start(self, now: float) -> Sequence[DriverOutput]:
+        """The handle was opened: begin a session."""
+
+    def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        """Bytes came; any split of a stream gives the same events."""
+
+    def tick(self, now: float) -> Sequence[DriverOutput]:
+        """Called when `deadline()` has passed, and harmless at any other time."""
+
+    def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
+        """The handle died: completes what was pending and emits LinkDown."""
+
+    def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
+        """All events up to our counter `n` are journaled; nothing is acked on the wire."""
+
+    def deadline(self) -> float | None:
+        """When `tick` wants to be called next."""
+
+
+class Controlled(Driver, Protocol):
+    """The command form."""
+
+    def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
+        """Start one command; exactly one Complete(call_id, outcome) follows, now or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """One command for people and for `send`. `reads` commands are allowed without write permission."""
+
+    name: str
+    help: str
+    args: tuple[str, ...] = ()
+    reads: bool = False
+    moves_cards: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSpec:
+    """What the registry holds of a driver.
+
+    `role` is shoe, shuffler or reader; `games` those it can serve; `polled` drivers must write even to
+    read; `baud` is the line rate of `--format raw` and the default of a serial port, bit/s.
+    `decoder` makes the pure form that `decode` feeds: a Driver that needs no answer from a device.
+    """
+
+    name: str
+    role: str
+    games: frozenset[str]
+    baud: int
+    polled: bool
+    commands: tuple[CommandSpec, ...]
+    reader: Callable[[Setup], Driver]
+    controlled: Callable[[Setup], Controlled]
+    decoder: Callable[[Setup], Driver]

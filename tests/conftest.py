@@ -1,0 +1,45 @@
+"""House rules for every test: nothing may be left behind (threads, file descriptors, child processes)."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def _descriptors() -> dict[str, str]:
+    found = {}
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found[entry.name] = str(entry.readlink())
+        except OSError:  # the listing's own handle
+            continue
+    return found
+
+
+def _children() -> set[str]:
+    return {
+        child
+        for task in Path("/proc/self/task").iterdir()
+        for child in (task / "children").read_text().split()
+    }
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind() -> Iterator[None]:
+    """Fails a passing test that leaks a thread, a file descriptor or a child process."""
+    threads, children = set(threading.enumerate()), _children()
+    descriptors = _descriptors()
+    yield
+    gc.collect()
+    left = [t for t in threading.enumerate() if t not in threads and t.is_alive()]
+    for thread in left:
+        thread.join(1.0)
+    alive = [t.name for t in left if t.is_alive()]
+    opened = {n: t for n, t in _descriptors().items() if descriptors.get(n) != t and "/.hypothesis/" not in t}
+    started = _children() - children
+    if alive or opened or started:
+        pytest.fail(f"left behind: threads {alive}, descriptors {opened}, children {sorted(started)}")
