@@ -40,10 +40,21 @@ class Setup:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Counters:
+    """What happened on the wire. `frames` had right check bytes; `repeats` were copies; `unasked` answered nothing."""
+
+    frames: int = 0
+    repeats: int = 0
+    unasked: int = 0
+    retries: int = 0
+
+
 class Driver(Protocol):
     """The read-only form (law 10). All times are monotonic seconds."""
 
     device: str
+    counters: Counters
 
     def start(self, now: float) -> Sequence[DriverOutput]:
         """The handle was opened: begin a session."""

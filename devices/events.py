@@ -209,11 +209,16 @@ class Rebooted(DeviceEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinkUp(DeviceEvent):
-    """A session is ready: who is there, its boot counter, and its status as read back just now."""
+    """A session is ready: who is there, its boot counter, its status and settings as read back just now.
+
+    Bytes are hex text. `crc_ok`: the settings' check bytes fit the settings; None when there are none.
+    """
 
     boot: int | None = None
-    identity: Mapping[str, str] = field(default_factory=dict)
+    identity: Mapping[str, Any] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    crc_ok: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
