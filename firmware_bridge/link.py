@@ -1,10 +1,15 @@
-"""Placeholder until the link machine is written: the outcome types are final."""
+"""The life of one command as a pure machine: every command ends Done, Refused, NotSent or Unknown, once.
+
+`step(link, input, now)` gives the next link and what to do. Several commands with different reply keys may
+be open at once (a parked read must not block a command); equal keys wait for each other. A reply that no
+open command asked for is counted and told, and changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +57,197 @@ class Complete:
 
     call_id: str
     outcome: Outcome
+
+
+Why = Literal["late", "duplicate", "foreign"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A reply nobody waits for: `late` after Unknown, `duplicate` after an end, `foreign` otherwise."""
+
+    key: Hashable
+    outcome: Done | Refused
+    why: Why
+
+
+Output = Send | Complete | Unasked
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Start a command. `timeout` (s) is for each of `attempts`; every attempt sends the same bytes.
+
+    More than one attempt is right only where the device answers a repeat from its cache. Where replies
+    carry no number, `hold` (s) keeps the key closed after Unknown, so that a late reply is not taken for
+    the answer to the next command.
+    """
+
+    call_id: str
+    data: bytes
+    key: Hashable
+    timeout: float
+    attempts: int = 1
+    hold: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.timeout <= 0 or self.hold < 0:
+            raise ValueError("a command needs at least one attempt, a timeout above 0 and no negative hold")
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A reply came for whoever waits on `key`."""
+
+    key: Hashable
+    outcome: Done | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The handle died."""
+
+    reason: str
+
+
+Input = Submit | Received | Tick | Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    submit: Submit
+    left: int
+    """Attempts still allowed."""
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A key that was used: a reply after its end is late (held until then) or a duplicate."""
+
+    key: Hashable
+    unknown: bool
+    held_until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`window` commands may be open at once, `queue_limit` more may wait."""
+
+    window: int = 4
+    queue_limit: int = 16
+    memory: int = 16
+    pending: tuple[Pending, ...] = ()
+    queue: tuple[Submit, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    late: int = 0
+    duplicate: int = 0
+    foreign: int = 0
+
+    def deadline(self) -> float | None:
+        """When a Tick will have something to do."""
+        times = [p.due for p in self.pending]
+        if self.queue:
+            waiting = {s.key for s in self.queue}
+            times += [e.held_until for e in self.ended if e.held_until > 0 and e.key in waiting]
+        return min(times, default=None)
+
+    @property
+    def idle(self) -> bool:
+        return not self.pending and not self.queue
+
+
+def step(link: Link, event: Input, now: float) -> tuple[Link, list[Output]]:
+    """One step. Every call first lets pass what `now` has made due, so a late Tick loses nothing."""
+    match event:
+        case Lost(reason):
+            return _lost(link, reason)
+        case Received(key, outcome):
+            link, out = _received(link, key, outcome)
+        case Submit():
+            link, out = _submit(link, event)
+        case Tick():
+            out = []
+    link, due = _pass_time(link, now)
+    link, started = _start(link, now)
+    return link, [*out, *due, *started]
+
+
+def _lost(link: Link, reason: str) -> tuple[Link, list[Output]]:
+    out: list[Output] = [Complete(p.submit.call_id, Unknown(reason)) for p in link.pending]
+    out += [Complete(s.call_id, NotSent(reason)) for s in link.queue]
+    for p in link.pending:
+        link = _remember(link, p.submit.key, unknown=True, held_until=0.0)
+    ended = tuple(replace(e, held_until=0.0) for e in link.ended)
+    return replace(link, pending=(), queue=(), ended=ended), out
+
+
+def _received(link: Link, key: Hashable, outcome: Done | Refused) -> tuple[Link, list[Output]]:
+    for p in link.pending:
+        if p.submit.key == key:
+            rest = tuple(q for q in link.pending if q is not p)
+            link = _remember(replace(link, pending=rest), key, unknown=False, held_until=0.0)
+            return link, [Complete(p.submit.call_id, outcome)]
+    known = next((e for e in link.ended if e.key == key), None)
+    if known is None:
+        return replace(link, foreign=link.foreign + 1), [Unasked(key, outcome, "foreign")]
+    if known.unknown:
+        link = _remember(link, key, unknown=False, held_until=0.0)
+        return replace(link, late=link.late + 1), [Unasked(key, outcome, "late")]
+    return replace(link, duplicate=link.duplicate + 1), [Unasked(key, outcome, "duplicate")]
+
+
+def _submit(link: Link, submit: Submit) -> tuple[Link, list[Output]]:
+    """A call id that is already open is the same command: it ends once."""
+    known = [p.submit.call_id for p in link.pending] + [s.call_id for s in link.queue]
+    if submit.call_id in known:
+        return link, []
+    if len(link.queue) >= link.queue_limit:
+        return link, [Complete(submit.call_id, NotSent("too many commands wait for this device"))]
+    return replace(link, queue=(*link.queue, submit)), []
+
+
+def _pass_time(link: Link, now: float) -> tuple[Link, list[Output]]:
+    if all(p.due > now for p in link.pending):
+        return link, []
+    out: list[Output] = []
+    pending: list[Pending] = []
+    for p in link.pending:
+        submit = p.submit
+        if p.due > now:
+            pending.append(p)
+        elif p.left > 0:
+            out.append(Send(submit.data))
+            pending.append(replace(p, left=p.left - 1, due=now + submit.timeout))
+        else:
+            tries = "" if submit.attempts == 1 else f" in {submit.attempts} attempts"
+            out.append(Complete(submit.call_id, Unknown(f"no answer within {submit.timeout:g} s{tries}")))
+            held = now + submit.hold if submit.hold else 0.0
+            link = _remember(link, submit.key, unknown=True, held_until=held)
+    return replace(link, pending=tuple(pending)), out
+
+
+def _start(link: Link, now: float) -> tuple[Link, list[Output]]:
+    """Open what waits, oldest first, as far as keys and window allow."""
+    if not link.queue:
+        return link, []
+    closed = {p.submit.key for p in link.pending} | {e.key for e in link.ended if e.held_until > now}
+    pending, queue, out = list(link.pending), [], []
+    for submit in link.queue:
+        if len(pending) >= link.window or submit.key in closed:
+            queue.append(submit)
+        else:
+            out.append(Send(submit.data))
+            pending.append(Pending(submit, submit.attempts - 1, now + submit.timeout))
+        closed.add(submit.key)
+    return replace(link, pending=tuple(pending), queue=tuple(queue)), list(out)
+
+
+def _remember(link: Link, key: Hashable, *, unknown: bool, held_until: float) -> Link:
+    kept = tuple(e for e in link.ended if e.key != key)
+    return replace(link, ended=(*kept, Ended(key, unknown, held_until))[-link.memory :])
