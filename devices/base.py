@@ -42,7 +42,7 @@ class Setup:
 
 @dataclass(slots=True)
 class Counters:
-    """What happened on the wire. `frames` had right check bytes; `repeats` were copies; `unasked` answered nothing."""
+    """What happened on the wire: frames with right check bytes, copies among them, answers to no question."""
 
     frames: int = 0
     repeats: int = 0
@@ -100,6 +100,7 @@ class DriverSpec:
     `role` is shoe, shuffler or reader; `games` those it can serve; `polled` drivers must write even to
     read; `baud` is the line rate of `--format raw` and the default of a serial port, bit/s.
     `decoder` makes the pure form that `decode` feeds: a Driver that needs no answer from a device.
+    `options` are the configuration keys it reads, each with a line for people (law 9).
     """
 
     name: str
@@ -111,3 +112,8 @@ class DriverSpec:
     reader: Callable[[Setup], Driver]
     controlled: Callable[[Setup], Controlled]
     decoder: Callable[[Setup], Driver]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+class OptionError(ValueError):
+    """A driver option has a value it cannot have: a configuration error."""

@@ -38,8 +38,8 @@ def index(found: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
         other = by_name.setdefault(point.name, point)
         if other.value != point.value:
             raise DuplicateDriver(
-                f"two installed packages offer a driver named '{point.name}' ({other.value} and {point.value}): "
-                "uninstall one of them"
+                f"two installed packages offer a driver named '{point.name}' ({other.value} "
+                f"and {point.value}): uninstall one of them"
             )
     return dict(sorted(by_name.items()))
 
@@ -55,7 +55,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> DriverSpec:
-    """The driver called `name`. Raises UnknownDriver (with the nearest right name), DuplicateDriver, BrokenDriver."""
+    """The driver called `name`. Raises UnknownDriver (naming the nearest), DuplicateDriver, BrokenDriver."""
     installed = _installed()
     if name not in installed:
         near = get_close_matches(name, installed, n=1, cutoff=0.4)

@@ -1,4 +1,4 @@
-"""What the payload of an Angel Eye II-EX telegram means (docs/protocols/angel-eye-ii-ex.md, codes and data)."""
+"""What the payload of an Angel Eye II-EX telegram means (section 1.3 of its protocol page)."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def fault_name(code: int) -> str:
 
 
 def parse(code: str, data: bytes) -> Payload:
-    """The event a telegram stands for. Bit 7 of a data byte may be clear, with a diagnostic. Raises BadPayload."""
+    """The event a telegram stands for; a clear bit 7 is a diagnostic, not an error. Raises BadPayload."""
     if code not in _LENGTHS:
-        raise BadPayload("unknown_code")
+        raise BadPayload("unknown code")
     if len(data) != _LENGTHS[code]:
-        raise BadPayload("bad_length")
+        raise BadPayload("bad length")
     if code == "M":
         return _preset(data)
     diag = () if all(byte & 0x80 for byte in data) else ("bit7_clear",)
@@ -108,10 +108,10 @@ _LENGTHS = {"S": 0, "P": 0, "C": 0, "D": 2, "d": 2, "R": 2, "G": 1, "E": 1, "e":
 def _place(value: int) -> dict[str, Any]:
     target, index = _TARGETS.get(value >> 4), value & 0x0F
     if target is None:
-        raise BadPayload("bad_target")
+        raise BadPayload("bad target")
     low, high = (1, 3) if target in {"player", "banker"} else (0, 10)
     if not low <= index <= high:
-        raise BadPayload("bad_index")
+        raise BadPayload("bad index")
     return {"position": target, "index": index}
 
 
@@ -121,16 +121,16 @@ def _card(value: int) -> str | None:
         return None
     suit, rank = _SUITS.get(value >> 4), _RANKS.get(value & 0x0F)
     if suit is None:
-        raise BadPayload("bad_suit")
+        raise BadPayload("bad suit")
     if rank is None:
-        raise BadPayload("bad_rank")
+        raise BadPayload("bad rank")
     return rank + suit
 
 
 def _outside_game(values: bytes, diag: tuple[str, ...]) -> Payload:
     mode, low = _MODES.get(values[0] >> 4), values[0] & 0x0F
     if mode is None:
-        raise BadPayload("bad_mode")
+        raise BadPayload("bad mode")
     fields = {"card": _card(values[1]), "index": None if mode == "error_mode" else low, "in_game": False}
     also = (mode, f"error_{low}") if mode == "error_mode" else (mode,)
     return Payload(CardDrawn, fields, (*diag, *also))
@@ -139,7 +139,7 @@ def _outside_game(values: bytes, diag: tuple[str, ...]) -> Payload:
 def _result(value: int, diag: tuple[str, ...]) -> Payload:
     outcome = _OUTCOMES.get(value >> 4)
     if outcome is None:
-        raise BadPayload("bad_outcome")
+        raise BadPayload("bad outcome")
     if value & 0x0C:
         diag = (*diag, "reserved_bits")
     fields = {"outcome": outcome, "player_pair": bool(value & 1), "banker_pair": bool(value & 2)}
@@ -148,6 +148,6 @@ def _result(value: int, diag: tuple[str, ...]) -> Payload:
 
 def _preset(data: bytes) -> Payload:
     if not all(0x20 <= byte < 0x7F for byte in data):
-        raise BadPayload("bad_preset")
+        raise BadPayload("bad preset")
     text = data.decode("ascii")
     return Payload(PresetChanged, {"address": text[:2], "value": text[2:]})
