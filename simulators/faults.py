@@ -1,0 +1,130 @@
+"""Faults by name, for `cutcard sim --fault NAME[:VALUE][@N]` and for scenarios.
+
+`N` counts occasions of the fault's own kind, from 1: shuffle cycles, loads, cards or requests; without `@N`
+the fault is there at each occasion. Back doors of the models and wires; nothing of the protocol under test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from simulators.models.machine import Traps
+from simulators.models.shoe import Shoe
+from simulators.models.shuffler import ShelfShuffler
+from simulators.wire.angel_eye import AngelEye
+from simulators.wire.device import WireDevice
+from simulators.wire.smp import ManagedDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`prepare(device, value, at)` sets it up; `occasion` says what `at` counts."""
+
+    help: str
+    occasion: str
+    prepare: Callable[[WireDevice, str | None, int | None], None]
+
+
+class UnfitFault(ValueError):
+    """The fault is unknown, or this device cannot have it."""
+
+
+def _seconds(value: str | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _shuffler(device: WireDevice) -> ShelfShuffler:
+    if not isinstance(device.machine, ShelfShuffler):
+        raise UnfitFault("only a shuffler can have this fault")
+    return device.machine
+
+
+def _wire(device: WireDevice) -> Traps:
+    if not isinstance(device, ManagedDevice | AngelEye):
+        raise UnfitFault("this device's wire cannot have this fault")
+    return device.traps
+
+
+def _leave_inside(device: WireDevice, value: str | None, at: int | None) -> None:
+    _shuffler(device).traps.set("leave_inside", at, int(value or 16))
+
+
+def _sort_mode(device: WireDevice, value: str | None, at: int | None) -> None:
+    if value is not None or at is not None:
+        raise UnfitFault("sort_mode takes neither :VALUE nor @N; it is a setting")
+    _shuffler(device).settings["mode"] = "sort"
+
+
+def _no_start(device: WireDevice, _: str | None, at: int | None) -> None:
+    _shuffler(device).traps.set("no_start", at)
+
+
+def _jam(device: WireDevice, value: str | None, at: int | None) -> None:
+    _shuffler(device).traps.set("jam", at, value)
+
+
+def _reboot_mid_cycle(device: WireDevice, value: str | None, at: int | None) -> None:
+    _shuffler(device).traps.set("power_cut", at, _seconds(value))
+
+
+def _wrong_back_card(device: WireDevice, value: str | None, at: int | None) -> None:
+    if not isinstance(device.machine, Shoe | ShelfShuffler):
+        raise UnfitFault("only a shoe or a shuffler can have this fault")
+    device.machine.traps.set("wrong_back", at, value)
+
+
+def _misread(device: WireDevice, _: str | None, at: int | None) -> None:
+    if not isinstance(device.machine, Shoe):
+        raise UnfitFault("only a shoe can have this fault")
+    device.machine.traps.set("misread", at)
+
+
+def _silent(device: WireDevice, value: str | None, at: int | None) -> None:
+    _wire(device).set("silent", at, _seconds(value))
+
+
+def _duplicate_answer(device: WireDevice, _: str | None, at: int | None) -> None:
+    _wire(device).set("duplicate_answer", at)
+
+
+def _late_answer(device: WireDevice, value: str | None, at: int | None) -> None:
+    _wire(device).set("late_answer", at, _seconds(value))
+
+
+def _chatter(device: WireDevice, _: str | None, at: int | None) -> None:
+    _wire(device).set("chatter", at)
+
+
+FAULTS: Mapping[str, Fault] = {
+    "leave_inside": Fault("VALUE (16) cards never leave the input", "cycle", _leave_inside),
+    "sort_mode": Fault("the machine sorts instead of shuffling", "", _sort_mode),
+    "no_start": Fault("start is answered, but no cycle ever starts", "start", _no_start),
+    "jam": Fault("cards jam at place VALUE in mid-cycle", "cycle", _jam),
+    "reboot_mid_cycle": Fault("power is lost for VALUE (0.2) s in mid-cycle", "cycle", _reboot_mid_cycle),
+    "wrong_back_card": Fault("a card has a back of colour VALUE", "card or load", _wrong_back_card),
+    "misread": Fault("a card's face is not read", "card", _misread),
+    "silent": Fault("nothing is answered any more, or for VALUE s", "request", _silent),
+    "duplicate_answer": Fault("an answer comes twice", "answer", _duplicate_answer),
+    "late_answer": Fault("an answer comes VALUE (3) s late", "answer", _late_answer),
+    "chatter": Fault("a line of text, or stray bytes, before an answer", "answer", _chatter),
+}
+
+_TEXT = re.compile(r"(?P<name>[a-z_]+)(:(?P<value>[^@]+))?(@(?P<at>[1-9][0-9]*))?")
+
+
+def apply(device: WireDevice, text: str) -> None:
+    """Prepare the fault `NAME[:VALUE][@N]`. Raises UnfitFault with a sentence for people."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise UnfitFault(f"{text!r} is no fault; write NAME[:VALUE][@N], N from 1")
+    fault = FAULTS.get(match["name"])
+    if fault is None:
+        raise UnfitFault(f"there is no fault {match['name']!r}; there are {', '.join(FAULTS)}")
+    try:
+        fault.prepare(device, match["value"], int(match["at"]) if match["at"] else None)
+    except UnfitFault:
+        raise
+    except ValueError:
+        raise UnfitFault(f"{match['value']!r} is no value for {match['name']}: {fault.help}") from None

@@ -1,0 +1,117 @@
+"""A simulated device on a real pseudo-terminal, under a stable name if wanted."""
+
+from __future__ import annotations
+
+import os
+import pty
+import tty
+from pathlib import Path
+
+from simulators.hosts.host import READ_SIZE, READS_PER_PUMP, Pending
+from simulators.wire.device import WireDevice
+
+
+class PtyHost:
+    """Keeps the slave open itself, so that a controller may come and go as on a real port.
+
+    `link` is a symbolic link with the device's stable name (as /dev/serial/by-id); it must not exist as
+    anything but a link. `replug()` gives the device a new pty behind the same name.
+    """
+
+    def __init__(self, device: WireDevice, link: Path | str | None = None) -> None:
+        self.device = device
+        self.link = None if link is None else Path(link)
+        self._pending = Pending()
+        self._master: int | None = None
+        self._slave: int | None = None
+        self._path = ""
+        if self.link is not None and self.link.exists() and not self.link.is_symlink():
+            raise FileExistsError(f"{self.link} exists and is no link; choose another name")
+        self.replug()
+
+    @property
+    def path(self) -> str:
+        """The stable name, or the pty itself when there is none."""
+        return self._path if self.link is None else str(self.link)
+
+    @property
+    def uri(self) -> str:
+        return f"serial:{self.path}"
+
+    @property
+    def dropped(self) -> int:
+        """Bytes that nobody read in time."""
+        return self._pending.dropped
+
+    @property
+    def plugged(self) -> bool:
+        return self._master is not None
+
+    def fileno(self) -> int:
+        """The master. It changes at every replug; OSError while unplugged."""
+        if self._master is None:
+            raise OSError("the device is unplugged")
+        return self._master
+
+    def filenos(self) -> list[int]:
+        return [] if self._master is None else [self._master]
+
+    def writers(self) -> list[int]:
+        return self.filenos() if self._pending else []
+
+    def deadline(self) -> float | None:
+        return self.device.deadline()
+
+    def pump(self, now: float) -> None:
+        self.device.advance(now)
+        if self._master is not None:
+            for _ in range(READS_PER_PUMP):
+                try:
+                    data = os.read(self._master, READ_SIZE)
+                except BlockingIOError:
+                    break
+                self.device.receive(data, now)
+                if len(data) < READ_SIZE:
+                    break
+        out = self.device.transmit(now)
+        if self._master is None:
+            return
+        self._pending.add(out)
+        while self._pending:
+            try:
+                self._pending.gone(os.write(self._master, self._pending.peek()))
+            except BlockingIOError:
+                break
+
+    def replug(self) -> None:
+        """Pull the plug, if it is in, and put it in again: a new pty, the same name."""
+        master, slave = pty.openpty()
+        tty.setraw(slave)
+        os.set_blocking(master, False)
+        path = os.ttyname(slave)
+        if self.link is not None:
+            fresh = self.link.with_name(f".{self.link.name}.new")
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(path)
+            fresh.replace(self.link)
+        self._hang_up()
+        self._master, self._slave, self._path = master, slave, path
+
+    def unplug(self) -> None:
+        """Pull the plug: the port and its name are gone, readers get an error."""
+        self._remove_link()
+        self._hang_up()
+
+    def close(self) -> None:
+        self.unplug()
+
+    def _remove_link(self) -> None:
+        if self.link is not None and self.link.is_symlink() and str(self.link.readlink()) == self._path:
+            self.link.unlink()
+
+    def _hang_up(self) -> None:
+        for descriptor in (self._master, self._slave):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._master = self._slave = None
+        self._pending.clear()

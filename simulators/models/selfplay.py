@@ -1,0 +1,73 @@
+"""A dealer who plays baccarat rounds at a shoe by himself, where nobody else deals from it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from simulators.models.baccarat import Baccarat
+from simulators.models.cards import Card, CuttingCard, Stack
+from simulators.models.shoe import Shoe
+from simulators.models.table import DiscardRack
+
+PAUSE_CARDS = 4
+"""Between two rounds as much time passes as for so many cards."""
+
+
+class SelfPlay:
+    """Draws a card every `pace` s; after the round of the cutting card it washes, cuts and loads again.
+
+    It waits while the shoe is locked or has no power. Attaches itself to `shoe.hands`.
+    """
+
+    def __init__(self, shoe: Shoe, random: Random, *, pace: float = 1.5) -> None:
+        self.shoe = shoe
+        self.rounds = 0
+        self.discards = DiscardRack()
+        self._random = random
+        self._pace = pace
+        self._game = Baccarat()
+        self._last_round = False
+        self._at = shoe.now + pace
+        shoe.hands = self
+
+    def deadline(self) -> float:
+        return self._at
+
+    def act(self) -> None:
+        self._at = self.shoe.now + self._pace
+        if self.shoe.locked:
+            return
+        if self.shoe.empty or (self._last_round and self._game.between_rounds):
+            self.change_shoe()
+            return
+        item = self.shoe.draw()
+        if item is None:
+            return
+        self.discards.put([item])
+        if isinstance(item, CuttingCard):
+            self._last_round = True
+        elif isinstance(item, Card):
+            _, result = self._game.take(item.rank)
+            if result is not None:
+                self.rounds += 1
+                self._at += PAUSE_CARDS * self._pace
+
+    def change_shoe(self, fresh: Stack | None = None) -> None:
+        """Gather all cards (and `fresh` ones), wash, cut, put the cutting card in, load."""
+        self.shoe.open_lid()
+        stack = self.discards.take()
+        stack.add(self.shoe.remove_by_hand().give())
+        if fresh is not None:
+            stack.add(fresh.give())
+        cutting_card = stack.take_cutting_card() or CuttingCard()
+        cards = len(stack)
+        if cards:
+            for _ in range(3):
+                stack.wash(self._random)
+            stack.cut(cards // 4 + int(self._random.random() * (cards // 2)))
+            stack.insert_cutting_card(cutting_card, cards // 4)
+        self.shoe.load(stack)
+        self.shoe.close_lid()
+        self.shoe.press_new_shoe()
+        self._game = Baccarat()
+        self._last_round = False

@@ -1,0 +1,55 @@
+"""The device's end of a wire: bytes in, bytes out, time as a parameter."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Protocol
+
+from simulators.models.machine import Machine
+
+
+class WireDevice(Protocol):
+    """What a host pumps. All times are seconds of the simulation, never going backwards."""
+
+    @property
+    def machine(self) -> Machine: ...
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Bytes arrived from the controller."""
+
+    def transmit(self, now: float) -> bytes:
+        """All bytes the device has sent up to `now` and nobody has fetched yet."""
+
+    def advance(self, now: float) -> None:
+        """Let everything happen that is due up to `now`."""
+
+    def deadline(self) -> float | None:
+        """When something next happens by itself; None: only when bytes come or hands act."""
+
+
+class Outbox:
+    """Pieces of output, each with the time at which it leaves."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, bytes]] = []
+        self._order = 0
+
+    def put(self, at: float, data: bytes) -> None:
+        self._order += 1
+        heapq.heappush(self._heap, (at, self._order, data))
+
+    def take(self, now: float) -> bytes:
+        out = b""
+        while self._heap and self._heap[0][0] <= now:
+            out += heapq.heappop(self._heap)[2]
+        return out
+
+    def deadline(self) -> float | None:
+        return self._heap[0][0] if self._heap else None
+
+    def clear(self) -> None:
+        self._heap.clear()
+
+
+def earliest(*times: float | None) -> float | None:
+    return min((time for time in times if time is not None), default=None)

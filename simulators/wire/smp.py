@@ -1,0 +1,344 @@
+"""A managed device's firmware: packets, the write cache, identity, settings and the event ring.
+
+Written from docs/protocols/managed.md, sections 1 to 4.2. What differs between machines (groups 66, 67)
+is in managed_shuffler.py and managed_shoe.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any
+from zlib import crc32
+
+from simulators.models.machine import Happening, Machine, Traps
+from simulators.wire import cbor, console
+from simulators.wire.device import Outbox, earliest
+
+OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
+READ, WRITE = 0, 2
+UNKNOWN, BAD_BODY, WRONG_STATE, BUSY, TOKEN, OPEN, JAM, SETTINGS, NO_CARDS = range(1, 10)
+NOT_SUPPORTED = 8
+INVALID = 3
+"""Group 0 codes are MCUmgr's: 3 invalid value, 8 not supported."""
+
+MAX_BODY = 1024
+MAX_EVENTS = 8
+MAX_WAIT_MS = 1000
+WRITES_KEPT = 4
+REQUESTS_KEPT = 128
+RESET_AFTER_S = 0.25
+RESET_OFF_S = 0.2
+"""A reset answers first, then the device is off for a moment."""
+
+_HEADER = Struct("!BBHHBB")
+
+Body = Mapping[str, Any]
+Command = Callable[[Body], Body]
+
+
+class Refused(Exception):
+    """The device says no."""
+
+    def __init__(self, rc: int) -> None:
+        super().__init__(rc)
+        self.rc = rc
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    version: int
+    op: int
+    group: int
+    sequence: int
+    command: int
+    body: bytes
+
+    @property
+    def key(self) -> tuple[int, int, int, bytes]:
+        return self.group, self.command, self.sequence, self.body
+
+
+@dataclass(frozen=True, slots=True)
+class _Parked:
+    request: _Request
+    since: int
+    most: int
+    until: float
+
+
+class ManagedDevice:
+    """Base of the managed devices on a console line.
+
+    Traps, counted per request: silent (from then on; value s, else for ever), duplicate_answer,
+    late_answer (value s, default 3), chatter (a line of text before the answer; value the text).
+    """
+
+    product = ""
+    kind = ""
+    groups: frozenset[int] = frozenset({OS, DEVICE, EVENTS})
+
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        serial: str,
+        vendor: str = "Cutcard",
+        firmware: str = "1.0.0",
+        ring: int = 512,
+        waits: bool = True,
+    ) -> None:
+        self._machine = machine
+        self.traps = Traps()
+        self.requests = 0
+        self._identity = {
+            "vendor": vendor,
+            "product": self.product,
+            "serial": serial,
+            "firmware": firmware,
+            "protocol": 1,
+            "class": self.kind,
+        }
+        self._ring_size = ring
+        self._waits = waits
+        self._seen = 0
+        self._silent_until: float | None = None
+        self._reset_at: float | None = None
+        self._commands: dict[tuple[int, int, int], Command] = {
+            (OS, 0, READ): self._echo,
+            (OS, 0, WRITE): self._echo,
+            (OS, 5, WRITE): self._reset,
+            (OS, 6, READ): lambda _: {"buf_size": console.MAX_PACKET, "buf_count": 4},
+            (DEVICE, 0, READ): lambda _: {**self._identity, "boot": machine.boot},
+            (DEVICE, 1, READ): lambda _: self._settings_echo(),
+            (DEVICE, 1, WRITE): self._write_settings,
+        }
+        self._out = Outbox()
+        self._start()
+
+    @property
+    def machine(self) -> Machine:
+        return self._machine
+
+    # The wire
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.advance(now)
+        if self._machine.powered:
+            for packet in self._reader.feed(data):
+                self._packet(packet, now)
+
+    def transmit(self, now: float) -> bytes:
+        self.advance(now)
+        return self._out.take(now)
+
+    def advance(self, now: float) -> None:
+        if self._reset_at is not None and now >= self._reset_at:
+            self._machine.advance(self._reset_at)
+            self._reset_at = None
+            self._machine.power_cut(RESET_OFF_S)
+        self._machine.advance(now)
+        happenings = self._machine.happenings
+        while self._seen < len(happenings):
+            self._seen += 1
+            self._notice(happenings[self._seen - 1])
+        if not self._machine.powered:
+            self._out.clear()
+            self._parked.clear()
+        elif self._parked:
+            self._unpark(now)
+
+    def deadline(self) -> float | None:
+        parked = min((parked.until for parked in self._parked.values()), default=None)
+        return earliest(self._machine.deadline(), self._out.deadline(), parked, self._reset_at)
+
+    def reboot(self, off_s: float = 0.0) -> None:
+        """Cut the power; ring, cache and whatever was on its way are lost."""
+        self._machine.power_cut(off_s)
+
+    # What differs between machines
+
+    def event_of(self, happening: Happening) -> tuple[str, Body] | None:
+        """Kind and further keys of the ring event for a happening; None when the protocol has none."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """The settings map that the device holds; a write changes it in place."""
+        raise NotImplementedError
+
+    def check_settings(self, wanted: Body) -> None:
+        """Raises Refused when the device cannot take these settings now."""
+
+    # Power-up and the ring
+
+    def _start(self) -> None:
+        self._reader = console.ConsoleReader()
+        self._ring: dict[int, bytes] = {}
+        self._next = 1
+        self._cache: dict[tuple[int, int, int, bytes], tuple[int, bytes]] = {}
+        self._parked: dict[int, _Parked] = {}
+        self._out.clear()
+
+    def _notice(self, happening: Happening) -> None:
+        if happening.kind == "booted":
+            self._start()
+        elif (event := self.event_of(happening)) is not None:
+            kind, keys = event
+            t = round((happening.at - self._machine.booted_at) * 1000)
+            self._ring[self._next] = cbor.encode({**keys, "n": self._next, "t": t, "k": kind})
+            self._ring.pop(self._next - self._ring_size, None)
+            self._next += 1
+
+    def _events(self, since: int, most: int) -> Body:
+        oldest = max(1, self._next - self._ring_size)
+        first = max(since, oldest)
+        chosen: list[bytes] = []
+        room = MAX_BODY - 64
+        for number in range(first, min(self._next, first + most)):
+            room -= len(self._ring[number])
+            if room < 0:
+                break
+            chosen.append(self._ring[number])
+        return {
+            "boot": self._machine.boot,
+            "oldest": oldest,
+            "next": self._next,
+            "events": cbor.array(chosen),
+        }
+
+    def _unpark(self, now: float) -> None:
+        for sequence, parked in list(self._parked.items()):
+            if parked.since < self._next or now >= parked.until:
+                del self._parked[sequence]
+                self._answer(parked.request, self._events(parked.since, parked.most), now)
+
+    # Requests
+
+    def _packet(self, packet: bytes, now: float) -> None:
+        if len(packet) < _HEADER.size:
+            return
+        first, _, length, group, sequence, command = _HEADER.unpack_from(packet)
+        version, op, body = first >> 3 & 3, first & 7, packet[_HEADER.size :]
+        if version > 1 or op not in (READ, WRITE) or length != len(body) or length > MAX_BODY:
+            return
+        self.requests += 1
+        if self._is_silent(now):
+            return
+        request = _Request(version, op, group, sequence, command, body)
+        if op == WRITE and (kept := self._cache.get(request.key)):
+            if self.requests - kept[0] <= REQUESTS_KEPT:
+                self._send(kept[1], now)
+                return
+            del self._cache[request.key]
+        try:
+            answer = self._do(request, now)
+        except Refused as refused:
+            answer = {"rc": refused.rc}
+            if version:
+                answer = {"err": {"group": group, "rc": refused.rc}}
+        if answer is not None:
+            self._answer(request, answer, now)
+
+    def _do(self, request: _Request, now: float) -> Body | None:
+        """The answer's body, or None when it comes later."""
+        group, bad = request.group, INVALID if request.group == OS else BAD_BODY
+        try:
+            body = cbor.decode(request.body)
+        except cbor.CborError:
+            raise Refused(bad) from None
+        if not isinstance(body, dict):
+            raise Refused(bad)
+        if (group, request.command, request.op) == (EVENTS, 0, READ):
+            return self._read_events(request, body, now)
+        command = self._commands.get((group, request.command, request.op))
+        if command is None:
+            raise Refused(NOT_SUPPORTED if group == OS or group not in self.groups else UNKNOWN)
+        return command(body)
+
+    def _answer(self, request: _Request, body: Body, now: float) -> None:
+        encoded = cbor.encode(body)
+        packet = (
+            _HEADER.pack(
+                request.version << 3 | (request.op + 1),
+                0,
+                len(encoded),
+                request.group,
+                request.sequence,
+                request.command,
+            )
+            + encoded
+        )
+        if request.op == WRITE:
+            self._cache[request.key] = (self.requests, packet)
+            if len(self._cache) > WRITES_KEPT:
+                del self._cache[next(iter(self._cache))]
+        self._send(packet, now)
+
+    def _send(self, packet: bytes, now: float) -> None:
+        text = console.lines(packet)
+        if trap := self.traps.sprung("chatter"):
+            line = trap.value or f"[{now:.3f}] <inf> main: request {self.requests} served"
+            text = line.encode() + b"\r\n" + text
+        if trap := self.traps.sprung("late_answer"):
+            now += 3.0 if trap.value is None else float(trap.value)
+        self._out.put(now, text)
+        if self.traps.sprung("duplicate_answer"):
+            self._out.put(now, text)
+
+    def _is_silent(self, now: float) -> bool:
+        if self._silent_until is None and (trap := self.traps.sprung("silent")):
+            self._silent_until = float("inf") if trap.value is None else now + float(trap.value)
+        if self._silent_until is not None and now >= self._silent_until:
+            self._silent_until = None
+        return self._silent_until is not None
+
+    def _read_events(self, request: _Request, body: Body, now: float) -> Body | None:
+        since, most, wait = number(body, "since"), number(body, "max", MAX_EVENTS), number(body, "wait", 0)
+        most = min(max(most, 1), MAX_EVENTS)
+        if since != self._next or not wait or not self._waits:
+            return self._events(since, most)
+        if len(self._parked) >= WRITES_KEPT and request.sequence not in self._parked:
+            return self._events(since, most)
+        until = now + min(wait, MAX_WAIT_MS) / 1000
+        self._parked[request.sequence] = _Parked(request, since, most, until)
+        return None
+
+    def _echo(self, body: Body) -> Body:
+        if not isinstance(body.get("d"), str):
+            raise Refused(INVALID)
+        return {"r": body["d"]}
+
+    def _reset(self, _: Body) -> Body:
+        self._reset_at = self._machine.now + RESET_AFTER_S
+        return {}
+
+    def _settings_echo(self) -> Body:
+        held = self.settings()
+        return {"settings": held, "crc": crc32(cbor.encode(held))}
+
+    def _write_settings(self, body: Body) -> Body:
+        wanted = body.get("settings")
+        if not isinstance(wanted, dict):
+            raise Refused(BAD_BODY)
+        self.check_settings(wanted)
+        held = self.settings()
+        held.update({key: value for key, value in wanted.items() if key in held})
+        return self._settings_echo()
+
+
+def number(body: Body, key: str, default: int | None = None) -> int:
+    """An unsigned integer of a body. Raises Refused(BAD_BODY) when it is missing or no such number."""
+    value = body.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Refused(BAD_BODY)
+    return value
+
+
+def check_counts(wanted: Body) -> None:
+    """`decks` 1 to 12 and `cards_per_deck` 1 to 78, where given. Raises Refused(SETTINGS)."""
+    for key, top in (("decks", 12), ("cards_per_deck", 78)):
+        if key in wanted:
+            value = wanted[key]
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= top:
+                raise Refused(SETTINGS)
