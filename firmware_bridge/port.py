@@ -1,0 +1,319 @@
+"""The pump of one handle: transport + driver -> outputs, in one owner thread or stepped by hand.
+
+It acts on Sends and hands everything else on. It opens again by itself after a loss (the link, never the
+game state), and nothing that goes wrong in it is silent.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from firmware_bridge.clock import Clock
+from firmware_bridge.errors import BridgeError, LinkLost
+from firmware_bridge.link import Complete, NotSent, Send, Unknown
+from firmware_bridge.transport import Receiver
+
+BACKOFF_FIRST = 0.1
+BACKOFF_LAST = 5.0
+"""Seconds between attempts to open, doubling from the first to the last."""
+IDLE_S = 3600.0
+"""How long a turn may wait when nothing is due."""
+
+
+class Pumped(Protocol):
+    """What the port needs of a driver (`devices.base.Driver`); a controlled one has `command` too."""
+
+    def start(self, now: float) -> Sequence[object]: ...
+    def feed(self, data: bytes, now: float) -> Sequence[object]: ...
+    def tick(self, now: float) -> Sequence[object]: ...
+    def lost(self, reason: str, now: float) -> Sequence[object]: ...
+    def ack(self, n: int, now: float) -> Sequence[object]: ...
+    def deadline(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The handle is open; `port` describes it for people."""
+
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """The handle could not be opened, or was lost: `kind` is the error class, `text` is for people.
+
+    Told once, and again only when the text changes.
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """A bug in a driver or here: the handle was closed and will be opened again.
+
+    `where` lists files and lines. The error's own text is left out: it may quote a card (law 7).
+    """
+
+    error: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`last_bytes` is the monotonic time of the last bytes read; "no exception" proves nothing."""
+
+    state: str
+    last_bytes: float | None
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    call_id: str
+    name: str
+    args: Mapping[str, Any]
+
+
+Deliver = Callable[[str, Sequence[object]], None]
+
+
+class Port:
+    """`deliver(name, outputs)` is called by whoever steps; it must not block and must not raise.
+
+    Either call `start` and `stop`, or call `step` and at the end `close` from one thread. `command`, `ack`
+    and `health` may be called from any thread.
+    """
+
+    def __init__(
+        self, name: str, transport: Receiver, driver: Pumped, clock: Clock, deliver: Deliver
+    ) -> None:
+        self.name = name
+        self._transport = transport
+        self._driver = driver
+        self._clock = clock
+        self._deliver = deliver
+        self._requests: deque[_Command | int] = deque()
+        self._nudge = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        self._open = False
+        self._retry_at = clock.now()
+        self._backoff = BACKOFF_FIRST
+        self._told: Unavailable | None = None
+        self._calls: dict[str, None] = {}  # commands in the driver's hands, oldest first
+        self._last_bytes: float | None = None
+        self._last_error: str | None = None
+        self._dead = False
+
+    # From any thread
+
+    def command(self, call_id: str, name: str, args: Mapping[str, Any] | None = None) -> None:
+        """Start a command; exactly one Complete(call_id, ...) is delivered for it, now or later."""
+        self._request(_Command(call_id, name, args or {}))
+
+    def ack(self, n: int) -> None:
+        """All events up to the driver's counter `n` are journaled."""
+        self._request(n)
+
+    def health(self) -> Health:
+        state = "dead" if self._dead else "open" if self._open else "waiting"
+        return Health(state, self._last_bytes, self._last_error)
+
+    def _request(self, request: _Command | int) -> None:
+        self._requests.append(request)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._nudge.set()
+        self._transport.wake()
+
+    # The owner thread
+
+    def start(self) -> None:
+        """Step in an owner thread until `stop`."""
+        self._thread = threading.Thread(target=self._run, name=f"port {self.name}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the owner thread and free the handle; what was under way ends Unknown or NotSent."""
+        self._stopping = True
+        self._wake()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self.step(IDLE_S)
+            self.close()
+        except BaseException:
+            self._dead = True
+            self._transport.dispose()
+            raise
+
+    # One turn
+
+    def step(self, timeout: float) -> bool:
+        """One turn of at most `timeout` seconds; True when it did anything."""
+        outputs: list[object] = []
+        try:
+            busy = self._turn(timeout, outputs)
+        except Exception as error:  # noqa: BLE001 - a bug anywhere must be told and must not end the pump
+            self._crashed(error, outputs)
+            busy = True
+        return self._hand_over(outputs) or busy
+
+    def deadline(self) -> float:
+        """When the next step has something to do without any byte or request (monotonic seconds)."""
+        if not self._open:
+            return self._retry_at
+        due = self._driver.deadline()
+        return self._clock.now() + IDLE_S if due is None else due
+
+    def close(self) -> None:
+        """The end: commands still open are completed, the transport is disposed of."""
+        outputs: list[object] = []
+        try:
+            self._last_error = "it was closed on our side"
+            self._lose(self._last_error, outputs)
+            self._serve(self._clock.now(), outputs)
+        except Exception as error:  # noqa: BLE001 - as in `step`
+            self._crashed(error, outputs)
+        finally:
+            self._transport.dispose()
+        self._hand_over(outputs)
+
+    def _turn(self, timeout: float, outputs: list[object]) -> bool:
+        self._nudge.clear()
+        now = self._clock.now()
+        busy = self._serve(now, outputs)
+        if self._open:
+            return self._pump(0.0 if busy else timeout, now, outputs) or busy
+        if now >= self._retry_at:
+            self._try_open(outputs)
+            return True
+        if not busy and timeout > 0 and not self._stopping:
+            self._nudge.wait(min(timeout, self._retry_at - now))
+        return busy
+
+    def _pump(self, timeout: float, now: float, outputs: list[object]) -> bool:
+        due = self._driver.deadline()
+        wait = timeout if due is None else min(timeout, due - now)
+        try:
+            data = self._transport.read(max(0.0, wait))
+        except BridgeError as error:
+            self._fail(error, outputs)
+            return True
+        now = self._clock.now()
+        if data:
+            self._last_bytes = now
+            self._act(self._driver.feed(data, now), outputs)
+            self._backoff = BACKOFF_FIRST
+        return self._tick(now, outputs) or bool(data)
+
+    def _tick(self, now: float, outputs: list[object]) -> bool:
+        due = self._driver.deadline()
+        if not self._open or due is None or due > now:
+            return False
+        self._act(self._driver.tick(now), outputs)
+        return True
+
+    def _serve(self, now: float, outputs: list[object]) -> bool:
+        """Hand what other threads asked for to the driver."""
+        served = False
+        while self._requests:
+            request = self._requests.popleft()
+            served = True
+            if isinstance(request, int):
+                self._act(self._driver.ack(request, now), outputs)
+                continue
+            command = getattr(self._driver, "command", None)
+            if not self._open:
+                why = self._last_error or "it was not opened yet"
+                outputs.append(Complete(request.call_id, NotSent(f"{self.name} is not connected: {why}")))
+            elif command is None:
+                outputs.append(Complete(request.call_id, NotSent(f"{self.name} is opened for reading only")))
+            else:
+                self._calls[request.call_id] = None
+                self._act(command(request.call_id, request.name, request.args, now), outputs)
+        return served
+
+    def _act(self, produced: Sequence[object], outputs: list[object]) -> None:
+        """Write the Sends, keep the rest in order. After a failed write the other Sends count as sent."""
+        broken: BridgeError | None = None
+        for item in produced:
+            if not isinstance(item, Send):
+                if isinstance(item, Complete):
+                    self._calls.pop(item.call_id, None)
+                outputs.append(item)
+            elif broken is None and self._open:
+                try:
+                    self._transport.write(item.data)  # type: ignore[attr-defined]  # none on a receive-only one: told as Crashed
+                except BridgeError as error:
+                    broken = error
+        if broken is not None:
+            self._fail(broken, outputs)
+
+    def _try_open(self, outputs: list[object]) -> None:
+        try:
+            self._transport.open()
+        except BridgeError as error:
+            self._unavailable(error, outputs)
+            return
+        self._open = True
+        self._told = None
+        self._last_error = None
+        outputs.append(Opened(self._transport.describe()))
+        self._act(self._driver.start(self._clock.now()), outputs)
+
+    def _fail(self, error: BridgeError, outputs: list[object]) -> None:
+        """The handle is of no use any more."""
+        self._unavailable(error, outputs)
+        self._lose(str(error), outputs)
+
+    def _lose(self, reason: str, outputs: list[object]) -> None:
+        """Close, and let the driver end what was open."""
+        was_open, self._open = self._open, False
+        self._transport.close()
+        if was_open:
+            self._act(self._driver.lost(reason, self._clock.now()), outputs)
+        self._abandon(reason, outputs)
+
+    def _abandon(self, reason: str, outputs: list[object]) -> None:
+        """Whatever a driver forgot to complete ends here: one end for each command."""
+        outputs += [Complete(call_id, Unknown(reason)) for call_id in self._calls]
+        self._calls.clear()
+
+    def _unavailable(self, error: BridgeError, outputs: list[object]) -> None:
+        state = Unavailable(type(error).__name__, str(error))
+        self._last_error = state.text
+        if state != self._told:
+            self._told = state
+            outputs.append(state)
+        self._retry_at = self._clock.now() + self._backoff
+        self._backoff = min(self._backoff * 2, BACKOFF_LAST)
+
+    def _crashed(self, error: Exception, outputs: list[object]) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        where = " > ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
+        outputs.append(Crashed(type(error).__name__, where))
+        name = f"a fault in our own program ({type(error).__name__}) closed {self.name}"
+        self._unavailable(LinkLost(name), outputs)
+        try:
+            self._lose(name, outputs)
+        except Exception as again:  # noqa: BLE001 - the driver fails in `lost` too: its commands still end
+            outputs.append(Crashed(type(again).__name__, "while closing"))
+            self._abandon(name, outputs)
+
+    def _hand_over(self, outputs: list[object]) -> bool:
+        if outputs:
+            self._deliver(self.name, outputs)
+        return bool(outputs)

@@ -1,0 +1,87 @@
+"""The one place where foreign errors become ours (pyserial leaks four unrelated families)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import termios
+from types import TracebackType
+
+from firmware_bridge.errors import Absent, BridgeError, Busy, Denied, LinkLost, Unsupported
+
+FOREIGN = (OSError, termios.error, TypeError, ValueError, NotImplementedError)
+"""SerialException and SerialTimeoutException are OSErrors; termios.error is not."""
+
+_OPENING: dict[int, type[BridgeError]] = {
+    errno.EACCES: Denied,
+    errno.EPERM: Denied,
+    errno.EBUSY: Busy,
+    errno.EAGAIN: Busy,
+    errno.ENOTTY: Unsupported,
+    errno.EINVAL: Unsupported,
+    errno.EISDIR: Unsupported,
+}
+
+
+class translated:  # noqa: N801 - read as a word: `with translated(...)`
+    """Let nothing but BridgeErrors out of a block. `port` names the port for people.
+
+    While opening, errors tell what stands in the way; afterwards each of them means that the handle is dead.
+    """
+
+    __slots__ = ("_opening", "_port")
+
+    def __init__(self, port: str, *, opening: bool = False) -> None:
+        self._port = port
+        self._opening = opening
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, BridgeError) or not isinstance(error, FOREIGN):
+            return
+        raise (self._not_opened(error) if self._opening else self._died(error)) from error
+
+    def _not_opened(self, error: BaseException) -> BridgeError:
+        number = _errno(error)
+        if isinstance(error, OSError | termios.error):
+            cause = _OPENING.get(number or 0, Absent)
+        else:
+            cause = Unsupported
+        if cause is Denied:
+            return Denied(f"{self._port} exists but this user may not open it ({_text(error)})")
+        if cause is Busy:
+            return Busy(f"{self._port} is held by another program: stop that program, or wait")
+        if cause is Unsupported:
+            return Unsupported(
+                f"{self._port} cannot be used like this ({_text(error)}): "
+                "is it a serial port, and are its settings right?"
+            )
+        return Absent(
+            f"{self._port} is not there ({_text(error)}): check the device, its cable and its power"
+        )
+
+    def _died(self, error: BaseException) -> BridgeError:
+        if isinstance(error, NotImplementedError):
+            return Unsupported(f"{self._port} cannot do this ({_text(error)})")
+        return LinkLost(f"{self._port} was lost ({_text(error)}): it will be opened again when it is back")
+
+
+def _errno(error: BaseException) -> int | None:
+    """The error number, also where pyserial hides it in the error before, or in termios.error's arguments."""
+    number = getattr(error, "errno", None)
+    if number is None and isinstance(error, termios.error) and error.args:
+        number = error.args[0]
+    if number is None and error.__context__ is not None:
+        return _errno(error.__context__)
+    return number if isinstance(number, int) else None
+
+
+def _text(error: BaseException) -> str:
+    number = _errno(error)
+    if number is not None and number > 0:
+        return os.strerror(number)
+    return str(error) or type(error).__name__

@@ -1,0 +1,91 @@
+"""Lock files in the old UUCP form, `LCK..ttyUSB0`: they name the holder, and other programs keep out.
+
+The lock itself is the kernel's (flock and TIOCEXCL, in serial.py). A file is believed only while its
+process lives and has the device open, so a stale one stops nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCK_DIRS = (Path("/run/lock"), Path(tempfile.gettempdir()))
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    pid: int
+    program: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} ({self.program})"
+
+
+def holder(device: str) -> Holder | None:
+    """Who holds `device` (a resolved path) according to a lock file, when that process really does."""
+    for directory in LOCK_DIRS:
+        try:
+            lines = (directory / _name(device)).read_text(errors="replace").split("\n")
+            pid = int(lines[0])
+        except (OSError, ValueError):
+            continue
+        if _has_open(pid, device):
+            return Holder(pid, (lines[1].strip() if len(lines) > 1 else "") or _program_of(pid))
+    return None
+
+
+def write(device: str) -> None:
+    """Name this process as the holder; best effort, since the kernel's lock counts."""
+    program = " ".join([Path(sys.argv[0]).name or "python", *sys.argv[1:2]])
+    for directory in LOCK_DIRS:
+        file = directory / _name(device)
+        new = file.with_name(f"{file.name}.{os.getpid()}")
+        try:
+            new.write_text(f"{os.getpid():10d}\n{program}\n")
+            new.replace(file)
+        except OSError:
+            new.unlink(missing_ok=True)
+            continue
+        return
+
+
+def remove(device: str) -> None:
+    """Take our own lock file away; another's is left alone."""
+    for directory in LOCK_DIRS:
+        file = directory / _name(device)
+        try:
+            if int(file.read_text().split("\n")[0]) == os.getpid():
+                file.unlink()
+        except (OSError, ValueError):
+            continue
+
+
+def _name(device: str) -> str:
+    return "LCK.." + device.removeprefix("/dev/").replace("/", "_")
+
+
+def _has_open(pid: int, device: str) -> bool:
+    """Whether the process has the device open; yes when it lives and we may not look."""
+    try:
+        handles = list(Path(f"/proc/{pid}/fd").iterdir())
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    for handle in handles:
+        try:
+            if str(handle.readlink()) == device:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _program_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "unknown program"

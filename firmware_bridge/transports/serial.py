@@ -1,0 +1,113 @@
+"""`serial:` over pyserial, which opens and sets the port; bytes go through the handle itself."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import grp
+import os
+import termios
+import time
+from pathlib import Path
+
+import serial
+
+from firmware_bridge.errors import Absent, Busy, Denied
+from firmware_bridge.transports import locks
+from firmware_bridge.transports.wire import WireReceiver, Writing
+
+APPEARANCE_S = 2.0
+"""How long after a device node appeared (or was changed) its rights may still be on their way (udev)."""
+
+
+class SerialReceiver(WireReceiver):
+    """A serial port, resolved anew at every open, so that a by-id link may point elsewhere each time."""
+
+    def __init__(self, uri: str, path: str, baud: int) -> None:
+        super().__init__(uri, path)
+        self._path = path
+        self._baud = baud
+        self._port: serial.Serial | None = None
+        self._device = path
+
+    def describe(self) -> str:
+        where = self._path if self._device == self._path else f"{self._path} -> {self._device}"
+        return f"serial port {where}, {self._baud} bit/s 8N1"
+
+    def open(self) -> None:
+        try:
+            super().open()
+        except Denied as error:
+            raise self._rights(error) from error
+        except Busy as error:
+            raise self._busy() from error
+
+    def _open_handle(self) -> int:
+        self._device = os.path.realpath(self._path)
+        if not Path(self._device).exists():
+            raise Absent(f"{self._path} is not there: check the device, its cable and its power")
+        other = locks.holder(self._device)
+        if other is not None and other.pid != os.getpid():
+            raise self._busy()
+        port = serial.Serial(
+            baudrate=self._baud, timeout=0, write_timeout=0.5, exclusive=True, rtscts=False, dsrdtr=False
+        )
+        port.port = self._device
+        port.dtr = False
+        port.rts = False
+        port.open()
+        self._port = port
+        if not _is_pty(self._device):
+            fcntl.ioctl(port.fileno(), termios.TIOCEXCL)
+        with contextlib.suppress(OSError, ValueError, NotImplementedError):
+            port.set_low_latency_mode(True)  # only some drivers know it
+        locks.write(self._device)
+        return port.fileno()
+
+    def _close_handle(self) -> None:
+        port, self._port = self._port, None
+        if port is None:
+            return
+        locks.remove(self._device)
+        # A dead or stuck line must not hold up the close: drop what it has not taken.
+        with contextlib.suppress(OSError, termios.error, TypeError, ValueError):
+            termios.tcflush(port.fileno(), termios.TCOFLUSH)
+        with contextlib.suppress(OSError, termios.error, TypeError, ValueError):
+            fcntl.ioctl(port.fileno(), termios.TIOCNXCL)
+        with contextlib.suppress(OSError, termios.error, TypeError, ValueError):
+            port.close()
+
+    def _end_of_input(self) -> str:
+        other = locks.holder(self._device)
+        thief = f" ({other} has it open too)" if other and other.pid != os.getpid() else ""
+        return (
+            f"{self._name} was readable but empty: it was unplugged, or another program took "
+            f"the bytes{thief}; it will be opened again"
+        )
+
+    def _busy(self) -> Busy:
+        other = locks.holder(self._device)
+        who = str(other) if other else "another program"
+        return Busy(f"{self._path} is held by {who}: stop it, or wait until it lets go")
+
+    def _rights(self, error: Denied) -> Absent | Denied:
+        try:
+            status = Path(self._device).stat()
+            group = grp.getgrgid(status.st_gid).gr_name
+            age = time.time() - status.st_ctime
+        except (OSError, KeyError):
+            group, age = "dialout", APPEARANCE_S
+        group = "dialout" if group == "root" else group
+        remedy = f"add the user to the group {group} (sudo usermod -aG {group} USER) and log in again"
+        if 0 <= age < APPEARANCE_S and not _is_pty(self._device):
+            return Absent(f"{error}; it appeared only now and its rights may still change. If not: {remedy}")
+        return Denied(f"{error}: {remedy}")
+
+
+class SerialTransport(SerialReceiver, Writing):
+    """The command form."""
+
+
+def _is_pty(device: str) -> bool:
+    """Pseudo-terminals get no late rights, and TIOCEXCL on one outlives its holder: not used there."""
+    return device.startswith("/dev/pts/")
