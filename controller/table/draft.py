@@ -1,0 +1,92 @@
+"""A decision being drafted: facts are applied to a provisional state as they are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.table.evolve import evolve
+from controller.table.faults import FAULTS
+from controller.table.inputs import Command, Decision, Fact
+from controller.table.phases import TRANSITIONS, Phase
+from controller.table.profiles import TableRules
+from controller.table.state import TableState
+
+
+@dataclass
+class Draft:
+    """Collects facts and effects; `source` is the origin every fact of this decision carries."""
+
+    rules: TableRules
+    state: TableState
+    source: str
+    facts: list[Fact] = field(default_factory=list)
+    effects: list[Command] = field(default_factory=list)
+
+    @property
+    def next_seq(self) -> int:
+        """The number the next fact will get."""
+        return self.state.seq + 1
+
+    def add(self, kind: str, data: Mapping[str, Any], sealed: Mapping[str, Any] | None = None) -> None:
+        fact = Fact(kind, self.source, data, sealed or {})
+        self.facts.append(fact)
+        self.state = evolve(self.state, fact)
+
+    def moves(self, trigger: str) -> dict[str, Any]:
+        """The `moves` entry of a fact: trigger and next phase, or nothing when the phase stays."""
+        dest = destination(self.rules, self.state, trigger)
+        return {} if dest is None else {"moves": [trigger, dest.value]}
+
+    def latch(self, code: str, cause: str, *, batch: str | None = None, device: str | None = None) -> None:
+        """Latch a fault unless the same one is latched already: the first cause is kept (law 6)."""
+        kind = FAULTS[code]
+        if any((f.code, f.batch, f.device) == (code, batch, device) for f in self.state.faults):
+            return
+        self.add(
+            "fault_latched",
+            {
+                "fault": f"F{self.next_seq}",
+                "code": code,
+                "blocks": kind.blocks.value,
+                "cause": cause,
+                "batch": batch,
+                "device": device,
+                "unfit": kind.unfit,
+            },
+        )
+
+    def command(self, device: str, name: str, args: Mapping[str, Any] | None = None) -> None:
+        """Issue a command: the fact is committed before the effect is carried out (law 4)."""
+        call_id = f"C{self.next_seq}"
+        self.add(
+            "command_issued", {"call": call_id, "device": device, "command": name, "args": dict(args or {})}
+        )
+        self.effects.append(Command(device, call_id, name, dict(args or {})))
+
+    def done(self) -> Decision:
+        return Decision(tuple(self.facts), tuple(self.effects))
+
+
+def last_round(rules: TableRules, state: TableState) -> bool:
+    """No round follows the one in play (R-26, S5)."""
+    return state.shoe.closing.value == "this_round"
+
+
+GUARDS = {
+    "always": lambda rules, state: True,
+    "burn_on_dealer_change": lambda rules, state: rules.burn_on_dealer_change,
+    "settle_first": lambda rules, state: rules.settle_first,
+    "last_round": last_round,
+}
+"""The predicates that `phases.TRANSITIONS` names; each returns a real bool."""
+
+
+def destination(rules: TableRules, state: TableState, trigger: str) -> Phase | None:
+    """The phase that `trigger` leads to from here, or None when it leads nowhere else."""
+    for transition in TRANSITIONS:
+        if transition.trigger == trigger and state.phase in transition.sources:
+            if GUARDS[transition.guard](rules, state):
+                return transition.dest
+    return None

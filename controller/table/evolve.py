@@ -1,0 +1,328 @@
+"""`evolve(state, fact) -> state`: applies a fact that has happened and judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from controller.table.faults import Blocks
+from controller.table.inputs import Fact
+from controller.table.phases import Phase
+from controller.table.round import box
+from controller.table.state import (
+    KEYS_KEPT,
+    Batch,
+    Closing,
+    Cycle,
+    Dealt,
+    Fault,
+    Pending,
+    Place,
+    Proof,
+    Round,
+    Shoe,
+    Shuffler,
+    TableState,
+    restore,
+)
+
+Data = Mapping[str, Any]
+
+
+def evolve(state: TableState, fact: Fact) -> TableState:
+    """The state after `fact`. Facts of unknown kinds change nothing but the count."""
+    seq = state.seq + 1
+    if fact.kind == "checkpoint":
+        return replace(restore(fact.data["state"]), seq=seq)
+    data = {"device": fact.source, **fact.whole}
+    state = replace(state, seq=seq)
+    if "n" in data:
+        state = _seen_from(state, fact.source, data)
+    apply = _APPLY.get(fact.kind)
+    if apply is not None:
+        state = apply(state, data)
+    if data.get("key"):
+        kept = list(state.keys.items())[-(KEYS_KEPT - 1) :]
+        state = replace(state, keys={**dict(kept), data["key"]: seq})
+    if "moves" in data:
+        state = replace(state, phase=Phase(data["moves"][1]))
+    return state
+
+
+def _seen_from(state: TableState, source: str, data: Data) -> TableState:
+    device = state.device(source)
+    seq = data.get("seq")
+    device = replace(device, n=data["n"], seq=seq if isinstance(seq, int) else device.seq)
+    return replace(state, devices={**state.devices, source: device})
+
+
+def _device(state: TableState, device: str, **changes: Any) -> TableState:
+    return replace(state, devices={**state.devices, device: replace(state.device(device), **changes)})
+
+
+def _batch(state: TableState, batch: str, **changes: Any) -> TableState:
+    return replace(state, batches={**state.batches, batch: replace(state.batches[batch], **changes)})
+
+
+def _move(state: TableState, batch: str, count: int, source: Place, dest: Place) -> TableState:
+    moved = state.batches[batch].move(count, source, dest)
+    return replace(state, batches={**state.batches, batch: moved})
+
+
+def _shuffler(state: TableState, **changes: Any) -> TableState:
+    return replace(state, shuffler=replace(state.shuffler, **changes))
+
+
+def _shoe(state: TableState, **changes: Any) -> TableState:
+    return replace(state, shoe=replace(state.shoe, **changes))
+
+
+# --- the daemon and its devices ---
+
+
+def _booted(state: TableState, data: Data) -> TableState:
+    devices = {name: replace(device, up=False) for name, device in state.devices.items()}
+    return replace(state, boot=data["boot_id"], devices=devices)
+
+
+def _link_up(state: TableState, data: Data) -> TableState:
+    identity = data["identity"]
+    device: str = data["device"]
+    serial = identity.get("serial") if data["known"] else state.device(device).serial
+    state = _device(
+        state,
+        device,
+        up=True,
+        boot=data["boot"],
+        firmware=identity.get("firmware"),
+        serial=serial,
+        known=data["known"],
+    )
+    if "counter" in data:
+        state = _shuffler(state, counter=data["counter"])
+    if "unaccounted" in data:
+        state = _shoe(state, unaccounted=data["unaccounted"])
+    return state
+
+
+def _link_down(state: TableState, data: Data) -> TableState:
+    return _device(state, data["device"], up=False)
+
+
+def _command_issued(state: TableState, data: Data) -> TableState:
+    pending = Pending(data["device"], data["command"])
+    return replace(state, pending={**state.pending, data["call"]: pending})
+
+
+def _command_ended(state: TableState, data: Data) -> TableState:
+    return replace(state, pending={k: v for k, v in state.pending.items() if k != data["call"]})
+
+
+# --- faults ---
+
+
+def _fault_latched(state: TableState, data: Data) -> TableState:
+    fault = Fault(
+        id=data["fault"],
+        code=data["code"],
+        blocks=Blocks(data["blocks"]),
+        cause=data["cause"],
+        since=state.seq,
+        batch=data["batch"],
+        device=data["device"],
+    )
+    state = replace(state, faults=(*state.faults, fault))
+    if data["unfit"] and data["batch"] is not None and state.batches[data["batch"]].unfit is None:
+        state = _batch(state, data["batch"], unfit=data["code"], proof=None)
+    return state
+
+
+def _clear(state: TableState, data: Data) -> TableState:
+    cleared = next(f for f in state.faults if f.id == data["fault"])
+    if cleared.code == "stray_card" and cleared.batch is not None:
+        on_table = state.batches[cleared.batch].at(Place.TABLE)
+        state = _move(state, cleared.batch, on_table, Place.TABLE, Place.IN_HAND)
+    return replace(state, faults=tuple(f for f in state.faults if f.id != data["fault"]))
+
+
+# --- the shuffler ---
+
+
+def _open(state: TableState, data: Data) -> TableState:
+    cards = {Place.IN_HAND: data["cards"]}
+    return replace(state, batches={b: Batch(b, cards) for b in state.batches}, shoe=Shoe(), last_boxes=())
+
+
+def _load_shuffler(state: TableState, data: Data) -> TableState:
+    batch: str = data["batch"]
+    for place in (Place.RACK, Place.IN_HAND):
+        state = _move(state, batch, state.batches[batch].at(place), place, Place.SHUFFLER)
+    state = _batch(state, batch, proof=None, cut=False)
+    return _shuffler(state, batch=batch, stage=Cycle.NONE, token=None)
+
+
+def _start_shuffle(state: TableState, data: Data) -> TableState:
+    shuffler = state.shuffler
+    return _shuffler(state, stage=Cycle.CHECKING, token=data["token"], shuffles=shuffler.shuffles + 1)
+
+
+def _shuffler_checked(state: TableState, data: Data) -> TableState:
+    return _shuffler(state, stage=Cycle.STARTING, counter=data["counter"])
+
+
+def _start_failed(state: TableState, data: Data) -> TableState:
+    return _shuffler(state, stage=Cycle.NONE)
+
+
+def _cycle_started(state: TableState, data: Data) -> TableState:
+    ours = {"stage": Cycle.RUNNING} if data["ours"] else {}
+    return _shuffler(state, counter=data["cycle"], **ours)
+
+
+def _batch_proved(state: TableState, data: Data) -> TableState:
+    state = _batch(state, data["batch"], proof=Proof(data["token"], data["cycle"]))
+    return _shuffler(state, stage=Cycle.PROVED)
+
+
+def _batch_voided(state: TableState, data: Data) -> TableState:
+    if data["batch"] is not None:
+        state = _batch(state, data["batch"], proof=None)
+    return _shuffler(state, stage=Cycle.NONE)
+
+
+def _batch_released(state: TableState, data: Data) -> TableState:
+    batch: str | None = data["batch"]
+    if batch is not None:
+        state = _move(state, batch, data["moved"], Place.SHUFFLER, Place.IN_HAND)
+        if not data["proved"]:
+            state = _batch(state, batch, proof=None)
+    left = batch is not None and state.batches[batch].at(Place.SHUFFLER) > 0
+    shuffler = replace(Shuffler(), counter=state.shuffler.counter, shuffles=state.shuffler.shuffles)
+    shuffler = replace(shuffler, batch=batch if left else None)
+    return replace(state, shuffler=shuffler, cutter=None, declined=())
+
+
+# --- the cut and the shoe ---
+
+
+def _offer_cut(state: TableState, data: Data) -> TableState:
+    if data["refused"]:
+        return replace(state, declined=(*state.declined, data["to"]))
+    return replace(state, cutter=data["to"])
+
+
+def _cut(state: TableState, data: Data) -> TableState:
+    return _batch(state, data["batch"], cut=True)
+
+
+def _recut(state: TableState, data: Data) -> TableState:
+    return replace(_batch(state, data["batch"], cut=False), cutter=None, declined=())
+
+
+def _load_shoe(state: TableState, data: Data) -> TableState:
+    batch: str = data["batch"]
+    state = _move(state, batch, state.batches[batch].at(Place.IN_HAND), Place.IN_HAND, Place.SHOE)
+    state = _batch(state, batch, proof=None, cut=False)
+    shoe = Shoe(
+        batch=batch, last_batch=batch, number=state.shoe.number + 1, first_fact=state.seq, empty=False
+    )
+    return replace(state, shoe=shoe, cutter=None, declined=(), last_boxes=())
+
+
+def _card_drawn(state: TableState, data: Data) -> TableState:
+    to: str = data["to"]
+    batch: str | None = data["batch"]
+    shoe = state.shoe
+    if data["foreign"]:
+        state = _shoe(state, foreign=shoe.foreign + 1)
+    elif batch is not None and shoe.batch is None:
+        if state.batches[batch].at(Place.IN_HAND):
+            state = _move(state, batch, 1, Place.IN_HAND, Place.TABLE)
+    elif batch is not None:
+        card = data["card"] or ""
+        state = _shoe(state, drawn={**shoe.drawn, card: shoe.drawn.get(card, 0) + 1})
+        if state.batches[batch].at(Place.SHOE):
+            dest = Place.RACK if to in ("burn", "stub") else Place.TABLE
+            state = _move(state, batch, 1, Place.SHOE, dest)
+    if state.round is not None and to not in ("burn", "stub"):
+        dealt = Dealt(to, data["card"], state.seq, seen=data["seen"])
+        state = replace(state, round=replace(state.round, cards=(*state.round.cards, dealt)))
+    return state
+
+
+def _cut_card(state: TableState, data: Data) -> TableState:
+    return _shoe(state, cut_seen=True, cut_at=data["at"], closing=Closing(data["closing"]))
+
+
+def _cutting_card_at(state: TableState, data: Data) -> TableState:
+    return _shoe(state, cut_at=data["at"])
+
+
+def _shoe_empty(state: TableState, data: Data) -> TableState:
+    return _shoe(state, empty=True)
+
+
+# --- the round ---
+
+
+def _bets_closed(state: TableState, data: Data) -> TableState:
+    boxes = tuple(data["boxes"])
+    shoe = state.shoe
+    if shoe.closing is Closing.ONE_MORE_ROUND:
+        at = shoe.cut_at if shoe.cut_at is not None else box(boxes[0])
+        state = _shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
+    number = state.rounds + 1
+    return replace(state, round=Round(number, boxes), rounds=number, last_boxes=boxes)
+
+
+def _round_settled(state: TableState, data: Data) -> TableState:
+    return replace(_table_to_rack(state), round=None)
+
+
+def _table_to_rack(state: TableState) -> TableState:
+    batch = state.shoe.batch
+    if batch is not None:
+        state = _move(state, batch, state.batches[batch].at(Place.TABLE), Place.TABLE, Place.RACK)
+    return state
+
+
+def _shuffle_now(state: TableState, data: Data) -> TableState:
+    return _shoe(state, closing=Closing.THIS_ROUND, discretionary=True)
+
+
+def _collect_rack(state: TableState, data: Data) -> TableState:
+    state = replace(_table_to_rack(state), round=None)
+    return _shoe(state, batch=None, drawn={}, foreign=0, closing=Closing.NO, cut_seen=False, unaccounted=None)
+
+
+_APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
+    "booted": _booted,
+    "link_up": _link_up,
+    "link_down": _link_down,
+    "command_issued": _command_issued,
+    "command_ended": _command_ended,
+    "fault_latched": _fault_latched,
+    "clear": _clear,
+    "open": _open,
+    "load_shuffler": _load_shuffler,
+    "start_shuffle": _start_shuffle,
+    "shuffler_checked": _shuffler_checked,
+    "start_failed": _start_failed,
+    "cycle_started": _cycle_started,
+    "batch_proved": _batch_proved,
+    "batch_voided": _batch_voided,
+    "batch_released": _batch_released,
+    "offer_cut": _offer_cut,
+    "cut": _cut,
+    "recut": _recut,
+    "load_shoe": _load_shoe,
+    "card_drawn": _card_drawn,
+    "cut_card": _cut_card,
+    "cutting_card_at": _cutting_card_at,
+    "shoe_empty": _shoe_empty,
+    "bets_closed": _bets_closed,
+    "round_settled": _round_settled,
+    "shuffle_now": _shuffle_now,
+    "collect_rack": _collect_rack,
+}

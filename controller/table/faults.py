@@ -1,0 +1,170 @@
+"""The catalogue of latched faults (law 6): what each means, what it blocks, what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Blocks(StrEnum):
+    """What a latched fault stops: everything now, the next round, or the next swap of batches."""
+
+    NOW = "now"
+    ROUND = "round"
+    SWAP = "swap"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """`gone` names the predicate of `rules.CAUSE_GONE` that must hold before anyone may clear the fault.
+
+    `unfit` faults take the batch out of play until it is replaced: reshuffling never clears them (R-55).
+    """
+
+    blocks: Blocks
+    text: str
+    remedy: str
+    gone: str
+    unfit: bool = False
+
+
+_REPLACE = "take the batch off the table; it stays out until it is replaced"
+
+FAULTS: dict[str, FaultKind] = {
+    # the shuffler
+    "taken_without_proof": FaultKind(
+        Blocks.SWAP,
+        "a batch left the shuffler without a completed shuffle",
+        "load it into the shuffler again, run a full cycle, then have a supervisor clear this",
+        "batch_proved",
+    ),
+    "cards_inside": FaultKind(
+        Blocks.SWAP,
+        "cards stayed inside the shuffler",
+        "open the machine, take out every card, load the batch again and run a full cycle",
+        "shuffler_accounted",
+    ),
+    "settings_mismatch": FaultKind(
+        Blocks.SWAP,
+        "the shuffler's settings are not those of this table",
+        "set decks, cards per deck, shuffle mode and card recognition, then start the cycle again",
+        "cycle_running_or_proved",
+    ),
+    "shuffle_void": FaultKind(
+        Blocks.SWAP,
+        "the shuffle did not complete and counts for nothing",
+        "run a full cycle on the batch in the shuffler",
+        "batch_proved",
+    ),
+    "foreign_cycle": FaultKind(
+        Blocks.SWAP,
+        "the shuffler ran a cycle that this table did not start, or its cycle counter is wrong",
+        "find out who started it; run a full cycle from here",
+        "batch_proved",
+    ),
+    "wrong_mode": FaultKind(
+        Blocks.SWAP,
+        "the shuffler completed a cycle that was no shuffle",
+        "set the machine to shuffle and run a full cycle",
+        "batch_proved",
+    ),
+    "wrong_count": FaultKind(
+        Blocks.SWAP, "the shuffler counted a wrong number of cards", _REPLACE, "never", unfit=True
+    ),
+    "wrong_composition": FaultKind(
+        Blocks.SWAP, "the shuffler found cards missing or too many of a kind", _REPLACE, "never", unfit=True
+    ),
+    "wrong_back_in_shuffler": FaultKind(
+        Blocks.SWAP, "the shuffler found a card of another back colour", _REPLACE, "never", unfit=True
+    ),
+    "start_unknown": FaultKind(
+        Blocks.SWAP,
+        "nobody can tell whether the shuffler started",
+        "check the shuffler's link; the table asks the machine as soon as it answers",
+        "start_reconciled",
+    ),
+    # the shoe
+    "wrong_back": FaultKind(
+        Blocks.ROUND, "a card of another back colour came out of the shoe", _REPLACE, "never", unfit=True
+    ),
+    "too_many_copies": FaultKind(
+        Blocks.ROUND,
+        "one card came out of the shoe more often than the batch holds it",
+        _REPLACE,
+        "never",
+        True,
+    ),
+    "too_many_cards": FaultKind(
+        Blocks.ROUND, "more cards came out of the shoe than the batch holds", _REPLACE, "never", unfit=True
+    ),
+    "cards_missing": FaultKind(
+        Blocks.SWAP, "the shoe is empty but cards of the batch are missing", _REPLACE, "never", unfit=True
+    ),
+    "rack_gauge": FaultKind(
+        Blocks.SWAP, "the discard rack is not as high as a whole batch", _REPLACE, "never", unfit=True
+    ),
+    "rack_wrong_back": FaultKind(
+        Blocks.SWAP, "the discard rack holds a card of another back colour", _REPLACE, "never", unfit=True
+    ),
+    "card_out_of_turn": FaultKind(
+        Blocks.ROUND,
+        "a card left the shoe when none was due",
+        "a supervisor decides what becomes of the card, then clears this",
+        "always",
+    ),
+    "stray_card": FaultKind(
+        Blocks.NOW,
+        "a card left the shoe although no batch was put into it through this table",
+        "take the cards out of the shoe; only a batch with a proved shuffle and a cut may be loaded",
+        "shoe_unused",
+    ),
+    "extra_cutting_card": FaultKind(
+        Blocks.ROUND,
+        "a second cutting card came out of the same shoe",
+        "finish the round, end the shoe, and find out where it came from",
+        "shoe_unused",
+    ),
+    "shoe_dry": FaultKind(
+        Blocks.NOW,
+        "the shoe ran dry in the middle of a round",
+        "call the supervisor: the round cannot go on from this shoe",
+        "not_in_round",
+    ),
+    "shoe_rebooted": FaultKind(
+        Blocks.ROUND,
+        "the shoe started again while it held cards: cards may have left it unseen",
+        "compare its counter with the cards drawn, or end the shoe and count the batch",
+        "shoe_accounted",
+    ),
+    "events_lost": FaultKind(
+        Blocks.ROUND,
+        "the device reported events that no longer can be read",
+        "end the shoe and count the batch",
+        "shoe_unused",
+    ),
+    # who is there, and the service itself
+    "wrong_device": FaultKind(
+        Blocks.NOW,
+        "another device answers than the one this table was opened with",
+        "put the known device back, or have a technician enrol the new one",
+        "known_device",
+    ),
+    "key_missing": FaultKind(
+        Blocks.NOW,
+        "the key that seals unseen cards in the journal is missing",
+        "put the key file back and start the daemon again; a new key is never made for an old journal",
+        "restarted",
+    ),
+    "crashed": FaultKind(
+        Blocks.NOW,
+        "a part of the controller stopped with an error",
+        "save the log, then start the daemon again",
+        "restarted",
+    ),
+    "machine_disagrees": FaultKind(
+        Blocks.NOW,
+        "the two judges of the rules do not agree",
+        "stop the table and save the journal for the maker",
+        "restarted",
+    ),
+}

@@ -1,0 +1,343 @@
+"""One judge an operator event: the data of its fact, or a refusal. Pure; clauses are 13:69F-2.x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from controller.table.faults import FAULTS
+from controller.table.inputs import Refusal
+from controller.table.phases import IN_ROUND, Phase
+from controller.table.profiles import MIN_CUT, TableRules
+from controller.table.round import DEALER, box, cutters
+from controller.table.state import Closing, Cycle, Fault, Place, TableState
+
+Args = Mapping[str, Any]
+Judged = dict[str, Any] | Refusal
+Judge = Callable[[TableRules, TableState, Args], Judged]
+
+
+# --- arguments ---
+
+
+def _whole(args: Args, name: str) -> int:
+    if name not in args:
+        raise ValueError(f"{name}=NUMBER is missing")
+    value = args[name]
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value} is not a whole number") from None
+
+
+def _boxes(rules: TableRules, args: Args) -> tuple[int, ...]:
+    value = args.get("boxes", "")
+    parts = value if isinstance(value, list) else str(value).split(",")
+    try:
+        numbers = sorted({int(p) for p in parts if str(p).strip()})
+    except (TypeError, ValueError):
+        raise ValueError(f"boxes={value} is not a list such as 1,2,5") from None
+    if not numbers:
+        raise ValueError("boxes=1,2,5 is missing: name every box with a wager")
+    if numbers[0] < 1 or numbers[-1] > rules.boxes:
+        raise ValueError(f"this table has boxes 1 to {rules.boxes}")
+    return tuple(numbers)
+
+
+def _seat(rules: TableRules, value: Any) -> str:
+    if value == DEALER:
+        return DEALER
+    text = str(value).removeprefix("box ")
+    if not text.isdigit() or not 1 <= int(text) <= rules.boxes:
+        raise ValueError(f"{value!r} is neither a box from 1 to {rules.boxes} nor the dealer")
+    return box(int(text))
+
+
+def _batch_arg(rules: TableRules, args: Args) -> str:
+    ids = [b.id for b in rules.batches]
+    batch = args.get("batch")
+    if batch not in ids:
+        raise ValueError(f"batch={batch} is none of this table's batches: {', '.join(ids)}")
+    return str(batch)
+
+
+def _flag(args: Args, name: str) -> bool:
+    value = args.get(name, False)
+    if value in (True, "true", "yes", "1"):
+        return True
+    if value in (False, "false", "no", "0"):
+        return False
+    raise ValueError(f"{name}={value} is neither true nor false")
+
+
+# --- one judge an event: the fact's data, or a refusal ---
+
+
+def no_args(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
+    return {}
+
+
+def _judge_open(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
+    return {"cards": rules.batch_size}
+
+
+def _judge_inspect(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
+    return {"batch": _batch_arg(rules, args)} if "batch" in args else {}
+
+
+def _judge_load_shuffler(rules: TableRules, state: TableState, args: Args) -> Judged:
+    batch = _batch_arg(rules, args)
+    held = state.batches[batch]
+    inside = state.batch_at(Place.SHUFFLER)
+    if inside is not None:
+        return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
+    if held.unfit:
+        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
+    if held.proof is not None:
+        return Refusal(
+            "batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut; load the other batch"
+        )
+    if state.phase is Phase.RACK_FULL and batch == state.shoe.last_batch:
+        return _alternation(batch)
+    outside = held.at(Place.IN_HAND) + held.at(Place.RACK)
+    if state.shoe.batch == batch or outside != rules.batch_size:
+        return Refusal(
+            "batch_not_whole",
+            f"only {outside} of {rules.batch_size} cards of batch {batch} are in hand or in the rack",
+            "13:69F-2.2(d)",
+        )
+    return {"batch": batch}
+
+
+def _judge_start_shuffle(rules: TableRules, state: TableState, args: Args) -> Judged:
+    shuffler = state.shuffler
+    if shuffler.batch is None:
+        return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
+    if shuffler.stage is not Cycle.NONE:
+        return Refusal("shuffler_busy", f"the cycle on batch {shuffler.batch} is {shuffler.stage.value}")
+    held = state.batches[shuffler.batch]
+    if held.unfit:
+        return Refusal("batch_unfit", f"batch {held.id} is out of play: {FAULTS[held.unfit].text}")
+    if not state.device(rules.shuffler).up:
+        return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
+    token = sha256(f"{rules.table}/{state.boot}/{shuffler.shuffles + 1}".encode()).digest()[:16].hex()
+    return {"batch": held.id, "token": token}
+
+
+def _judge_take(rules: TableRules, state: TableState, args: Args) -> Judged:
+    batch = state.shuffler.batch
+    proof = None if batch is None else state.batches[batch].proof
+    if batch is None or proof is None:
+        return Refusal(
+            "not_shuffled",
+            f"batch {batch} has no completed shuffle" if batch else "no batch is in the shuffler",
+            "13:69F-2.2(d)3",
+        )
+    if state.phase is Phase.RACK_FULL and batch == state.shoe.last_batch:
+        return _alternation(batch)
+    if not state.device(rules.shuffler).up:
+        return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
+    if any(p.name == "release" for p in state.pending.values()):
+        return Refusal("shuffler_busy", "the shuffler is letting the batch out")
+    return {"batch": batch, "token": proof.token}
+
+
+def _alternation(batch: str) -> Refusal:
+    return Refusal(
+        "same_batch_twice",
+        f"batch {batch} was in the last shoe: the batches alternate shoe by shoe",
+        "13:69F-2.2(d)4",
+    )
+
+
+def cut_order(rules: TableRules, state: TableState) -> tuple[str, ...]:
+    """Who is offered the cut now, first to last (R-17)."""
+    return cutters(
+        new_game=state.shoe.number == 0,
+        boxes=rules.boxes,
+        appeared_at=state.shoe.cut_at,
+        discretionary=state.shoe.discretionary,
+        last_boxes=state.last_boxes,
+    )
+
+
+def _judge_offer_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
+    if "box" not in args:
+        raise ValueError("box=NUMBER or box=dealer is missing")
+    seat, refused = _seat(rules, args["box"]), _flag(args, "refused")
+    open_to = [s for s in cut_order(rules, state) if s not in state.declined]
+    first_arrival = state.shoe.number == 0 and seat != DEALER
+    if state.cutter is not None:
+        return Refusal("already_accepted", f"{state.cutter} took the cut", expected=("cut position=N",))
+    if seat not in open_to or (seat != open_to[0] and not first_arrival):
+        return Refusal(
+            "wrong_cutter", f"the cut goes to {open_to[0]}", "13:69F-2.5(e)", (f"offer_cut box={open_to[0]}",)
+        )
+    if refused and seat == DEALER:
+        return Refusal("dealer_cuts", "when nobody accepts, the dealer cuts", "13:69F-2.5(f)")
+    return {"to": seat, "refused": refused}
+
+
+def _judge_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
+    position, size = _whole(args, "position"), rules.batch_size
+    if state.cutter is None:
+        offer = next(s for s in cut_order(rules, state) if s not in state.declined)
+        return Refusal("nobody_cuts", "offer the cut first", "13:69F-2.5(e)", (f"offer_cut box={offer}",))
+    if not MIN_CUT <= position <= size - MIN_CUT:
+        return Refusal(
+            "cut_too_near_the_end",
+            f"the cut at {position} leaves fewer than {MIN_CUT} cards on one side: cut again",
+            "13:69F-2.5(c)",
+            (f"cut position={MIN_CUT}..{size - MIN_CUT}",),
+        )
+    batch = state.taken
+    if batch is None:
+        return Refusal("not_shuffled", "no shuffled batch is in hand", "13:69F-2.5(a)")
+    return {"batch": batch, "by": state.cutter, "position": position}
+
+
+def _judge_recut(rules: TableRules, state: TableState, args: Args) -> Judged:
+    if state.taken is None:
+        return Refusal("not_shuffled", "no shuffled batch is in hand", "13:69F-2.5(a)")
+    return {"batch": state.taken}
+
+
+def _judge_insert(rules: TableRules, state: TableState, args: Args) -> Judged:
+    behind, least = _whole(args, "position"), rules.least_behind_cutting_card
+    if not least <= behind < rules.batch_size:
+        return Refusal(
+            "cutting_card_misplaced",
+            f"at least {least} of {rules.batch_size} cards must lie behind the cutting card, not {behind}",
+            "13:69F-2.5(d)",
+            (f"insert_cutting_card position={least}..{rules.batch_size - 1}",),
+        )
+    return {"position": behind}
+
+
+def _judge_load_shoe(rules: TableRules, state: TableState, args: Args) -> Judged:
+    batch = _batch_arg(rules, args)
+    held, other = state.batches[batch], state.batches[rules.other(batch)]
+    if batch == state.shoe.last_batch:
+        return _alternation(batch)
+    if held.at(Place.IN_HAND) != rules.batch_size:
+        return Refusal("batch_not_in_hand", f"batch {batch} is not in hand")
+    if held.unfit:
+        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
+    if held.proof is None:
+        return Refusal("not_shuffled", f"batch {batch} has no completed shuffle", "13:69F-2.5(a)")
+    if not held.cut:
+        return Refusal("not_cut", f"batch {batch} was not cut", "13:69F-2.5(c)")
+    running = state.shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
+    if other.at(Place.SHUFFLER) != rules.batch_size or not running:
+        return Refusal(
+            "other_batch_not_stored",
+            f"batch {other.id} must be shuffled and stored in the shuffler meanwhile",
+            "13:69F-2.2(d)3",
+        )
+    if not state.device(rules.shoe).up:
+        return Refusal("device_absent", "the shoe does not answer: check its cable and power")
+    return {"batch": batch, "token": held.proof.token}
+
+
+def _judge_bets_closed(rules: TableRules, state: TableState, args: Args) -> Judged:
+    boxes = _boxes(rules, args)
+    if state.shoe.empty:
+        return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", ("shuffle_now",))
+    if not state.device(rules.shoe).up:
+        return Refusal("device_absent", "the shoe does not answer: no card could be counted")
+    return {"boxes": list(boxes), "round": state.rounds + 1}
+
+
+def _judge_cutting_card_at(rules: TableRules, state: TableState, args: Args) -> Judged:
+    if "box" not in args:
+        raise ValueError("box=NUMBER or box=dealer is missing")
+    if not state.shoe.cut_seen:
+        return Refusal("no_cutting_card", "the cutting card has not come out of this shoe")
+    return {"at": _seat(rules, args["box"])}
+
+
+def _judge_round_settled(rules: TableRules, state: TableState, args: Args) -> Judged:
+    assert state.round is not None
+    if state.shoe.cut_seen and state.shoe.cut_at is None:
+        return Refusal(
+            "where_was_the_cutting_card",
+            "say where the cutting card came out: the next cut goes by it",
+            "13:69F-2.5(e)",
+            ("cutting_card_at box=NUMBER", "cutting_card_at box=dealer"),
+        )
+    return {"round": state.round.number, "cards": len(state.round.cards)}
+
+
+def _judge_shuffle_now(rules: TableRules, state: TableState, args: Args) -> Judged:
+    if state.shoe.closing is Closing.THIS_ROUND:
+        return Refusal("already_ending", "the shoe ends with this round anyway", "13:69F-2.5(a)")
+    return {"when": "after this round" if state.phase in IN_ROUND else "now"}
+
+
+def _judge_collect(rules: TableRules, state: TableState, args: Args) -> Judged:
+    gauge = args.get("gauge")
+    if gauge not in ("full", "short", "over"):
+        raise ValueError(f"gauge={gauge} is none of full, short, over")
+    foreign = _whole(args, "other_backs") if "other_backs" in args else 0
+    if not state.shoe.empty:
+        return Refusal(
+            "shoe_not_empty",
+            "take the rest of the cards through the shoe to the rack first, faces down",
+            "13:69F-2.6",
+        )
+    return {"batch": state.shoe.batch, "gauge": str(gauge), "other_backs": foreign}
+
+
+def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
+    """Whether the cause of a latched fault is gone, so that it may be cleared (law 6)."""
+    shuffler, shoe = state.shuffler, state.shoe
+    batch = state.batches.get(fault.batch or "")
+    match FAULTS[fault.code].gone:
+        case "always":
+            return True
+        case "batch_proved":
+            return batch is not None and batch.proof is not None and batch.at(Place.SHUFFLER) > 0
+        case "shuffler_accounted":
+            return batch is None or rules.batch_size in batch.cards.values()
+        case "cycle_running_or_proved":
+            return shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
+        case "start_reconciled":
+            return shuffler.stage is not Cycle.STARTING
+        case "shoe_unused":
+            return shoe.batch is None
+        case "not_in_round":
+            return state.phase not in IN_ROUND
+        case "shoe_accounted":
+            return shoe.batch is None or shoe.unaccounted == 0
+        case "known_device":
+            return state.device(fault.device or "").known
+        case "restarted":
+            return False
+        case _:
+            return False
+
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
+    "open": (_judge_open, ()),
+    "inspect": (_judge_inspect, ("batch",)),
+    "spread": (_judge_inspect, ("batch",)),
+    "player_inspected": (_judge_inspect, ("batch",)),
+    "wash": (_judge_inspect, ("batch",)),
+    "load_shuffler": (_judge_load_shuffler, ("batch",)),
+    "start_shuffle": (_judge_start_shuffle, ()),
+    "take_from_shuffler": (_judge_take, ()),
+    "offer_cut": (_judge_offer_cut, ("box", "refused")),
+    "cut": (_judge_cut, ("position",)),
+    "recut": (_judge_recut, ()),
+    "insert_cutting_card": (_judge_insert, ("position",)),
+    "load_shoe": (_judge_load_shoe, ("batch",)),
+    "bets_closed": (_judge_bets_closed, ("boxes",)),
+    "cutting_card_at": (_judge_cutting_card_at, ("box",)),
+    "round_settled": (_judge_round_settled, ()),
+    "shuffle_now": (_judge_shuffle_now, ()),
+    "collect_rack": (_judge_collect, ("gauge", "other_backs")),
+}
+"""Each event's judge and the arguments it takes; an event that is not here takes none."""

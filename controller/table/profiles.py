@@ -1,0 +1,68 @@
+"""A table's rules as plain data: the profile, its switches, and the batches in play.
+
+A switch exists only where the texts have two readings (docs/regulation.md); everything else is hard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+DECK_SIZE = 52
+MIN_CUT = 10
+"""Cards that must lie on either side of a cut, 13:69F-2.5(c)."""
+
+
+class FirstCardPolicy(StrEnum):
+    """What follows when the cutting card comes out before the first card of a round (R-27)."""
+
+    PLAY_ONE_ROUND = "play-one-round"
+    RESHUFFLE_NOW = "reshuffle-now"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRules:
+    id: str
+    back: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules:
+    """What `decide` judges by. `boxes` is the number of betting areas, box 1 at the dealer's left.
+
+    `settle_first` is true when a wager offered here is settled before the dealer's second card
+    (13:69F-2.17, 2.23(e)). `cutting_card_tolerance` is in cards: 2.5(d) says "approximately" one quarter.
+    """
+
+    table: str
+    boxes: int
+    decks: int
+    batches: tuple[BatchRules, BatchRules]
+    profile: str = "nj-casino"
+    mode: str = "two-batch-shoe"
+    wagers: tuple[str, ...] = ()
+    settle_first: bool = False
+    first_card: FirstCardPolicy = FirstCardPolicy.PLAY_ONE_ROUND
+    cutting_card_tolerance: int = 0
+    burn_on_dealer_change: bool = True
+    shoe: str = "shoe"
+    shuffler: str = "shuffler"
+
+    @property
+    def batch_size(self) -> int:
+        """Cards in a whole batch."""
+        return self.decks * DECK_SIZE
+
+    @property
+    def least_behind_cutting_card(self) -> int:
+        """Cards that must lie behind the cutting card, 13:69F-2.5(d)."""
+        return -(-self.batch_size // 4) - self.cutting_card_tolerance
+
+    def other(self, batch: str) -> str:
+        """The id of the batch that alternates with `batch`."""
+        first, second = self.batches
+        return second.id if batch == first.id else first.id
+
+    def back(self, batch: str) -> str:
+        """The back colour of `batch`."""
+        return next(b.back for b in self.batches if b.id == batch)

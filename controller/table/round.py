@@ -1,0 +1,39 @@
+"""The order of a blackjack deal (R-24) and who cuts (R-17). Box 1 is at the dealer's left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+DEALER = "dealer"
+HOLE = "hole"
+
+
+def box(number: int) -> str:
+    """The name of a betting area as events carry it."""
+    return f"box {number}"
+
+
+def deal_order(boxes: Sequence[int]) -> tuple[str, ...]:
+    """Where the cards of the initial deal go, clockwise from the dealer's left, hole card last (S2)."""
+    players = tuple(box(n) for n in sorted(boxes))
+    return (*players, DEALER, *players, HOLE)
+
+
+def cutters(
+    *, new_game: bool, boxes: int, appeared_at: str | None, discretionary: bool, last_boxes: Sequence[int]
+) -> tuple[str, ...]:
+    """Who is offered the cut, first to last, 13:69F-2.5(e): the first of these who accepts cuts.
+
+    New game: the first player to arrive, so any box. The cutting card at a box: that box. At the dealer's
+    hand, or a discretionary shuffle: the player farthest to the dealer's right. Then clockwise (2.5(f)), at
+    last the dealer.
+    """
+    if new_game or not last_boxes:
+        return (*(box(n) for n in range(1, boxes + 1)), DEALER)
+    seats = sorted(last_boxes)
+    first = seats[-1]
+    if not discretionary and appeared_at is not None and appeared_at != DEALER:
+        number = int(appeared_at.split()[1])
+        first = number if number in seats else first
+    turn = seats.index(first)
+    return (*(box(n) for n in seats[turn:] + seats[:turn]), DEALER)

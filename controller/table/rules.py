@@ -1,0 +1,234 @@
+"""`decide(rules, state, input)`: the one place where taps are accepted or refused. Pure.
+
+Device events, ends of commands and boots are never refused: `observe` turns them into facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from controller.table import observe
+from controller.table.draft import Draft
+from controller.table.faults import FAULTS, Blocks
+from controller.table.inputs import (
+    OPERATOR,
+    SERVICE,
+    Booted,
+    Decision,
+    Ended,
+    Input,
+    Observed,
+    OperatorEvent,
+    Refusal,
+    Role,
+    Trouble,
+)
+from controller.table.judges import JUDGES, Args, Judged, cause_gone, cut_order, no_args
+from controller.table.phases import TRANSITIONS
+from controller.table.profiles import MIN_CUT, TableRules
+from controller.table.state import TableState, checkpoint
+
+SWAP_TAPS = ("take_from_shuffler", "offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe")
+"""What a fault that blocks the next swap stops."""
+
+
+def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Refusal:
+    """Facts and effects that follow from `given`, or why a tap is refused. Only a tap can be refused."""
+    if isinstance(given, OperatorEvent):
+        return _tap(rules, state, given)
+    draft = Draft(rules, state, SERVICE)
+    match given:
+        case Observed(event):
+            draft.source = event.device
+            observe.observed(draft, event)
+        case Ended(device, call_id, outcome):
+            draft.source = device
+            observe.ended(draft, device, call_id, outcome)
+        case Booted(boot_id):
+            observe.booted(draft, boot_id)
+        case Trouble(code, detail, device):
+            draft.latch(code, detail, device=device)
+    return draft.done()
+
+
+def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision | Refusal:
+    judged = judge(rules, state, tap)
+    if isinstance(judged, Refusal):
+        return judged if judged.expected else replace(judged, expected=expected(rules, state))
+    draft = Draft(rules, state, OPERATOR)
+    key = {"key": tap.key} if tap.key else {}
+    draft.add(tap.event, {**judged, "who": tap.who, **key, **draft.moves(tap.event)})
+    follow = _FOLLOW.get(tap.event)
+    if follow is not None:
+        follow(draft, state)
+    return draft.done()
+
+
+def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """The data of the tap's fact, or the refusal (without `expected`, which `decide` adds)."""
+    refused = _out_of_phase(state, tap.event) or _blocked(state, tap.event)
+    if refused:
+        return refused
+    if tap.event == "clear":
+        return _judge_clear(rules, state, tap)
+    judge_args, allowed = JUDGES.get(tap.event, (no_args, ()))
+    strange = [name for name in tap.args if name not in allowed]
+    if strange:
+        takes = ", ".join(allowed) or "nothing"
+        return Refusal("bad_argument", f"{tap.event} does not take {strange[0]!r}; it takes {takes}")
+    try:
+        return judge_args(rules, state, tap.args)
+    except ValueError as error:
+        return Refusal("bad_argument", f"{tap.event}: {error}")
+
+
+def accepts(rules: TableRules, state: TableState, tap: OperatorEvent) -> bool:
+    """Whether the rules accept the tap now; the machine's guards ask this."""
+    return not isinstance(judge(rules, state, tap), Refusal)
+
+
+def _out_of_phase(state: TableState, event: str) -> Refusal | None:
+    taps = [t for t in TRANSITIONS if t.tap and t.trigger == event]
+    if not taps:
+        return Refusal("unknown_event", f"there is no operator event {event!r} in this version")
+    if any(state.phase in t.sources for t in taps):
+        return None
+    return Refusal(
+        "unexpected",
+        f"{event} is not expected now: the table is in phase {state.phase.value}",
+        _CLAUSES.get(event),
+    )
+
+
+def _blocked(state: TableState, event: str) -> Refusal | None:
+    if event in ("clear", "cutting_card_at"):
+        return None
+    for fault in state.faults:
+        if (
+            fault.blocks is Blocks.NOW
+            or (fault.blocks is Blocks.ROUND and event == "bets_closed")
+            or (fault.blocks is Blocks.SWAP and event in SWAP_TAPS)
+        ):
+            kind = FAULTS[fault.code]
+            return Refusal("fault_latched", f"fault {fault.id} blocks this: {kind.text}; {kind.remedy}")
+    return None
+
+
+def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    fault_id = tap.args.get("fault")
+    fault = next((f for f in state.faults if f.id == fault_id), None)
+    if fault is None:
+        latched = ", ".join(f.id for f in state.faults) or "none"
+        return Refusal("no_such_fault", f"there is no latched fault {fault_id}; latched: {latched}")
+    if not tap.roles & {Role.SUPERVISOR, Role.TECHNICIAN}:
+        return Refusal("not_allowed", "a fault is cleared by a supervisor or a technician, never by a dealer")
+    if not cause_gone(rules, state, fault):
+        kind = FAULTS[fault.code]
+        return Refusal("cause_remains", f"{kind.text}; {kind.remedy}")
+    return {"fault": fault.id, "code": fault.code}
+
+
+# --- what follows an accepted tap ---
+
+
+def _after_start_shuffle(draft: Draft, before: TableState) -> None:
+    draft.command(draft.rules.shuffler, "settings")
+
+
+def _after_take(draft: Draft, before: TableState) -> None:
+    draft.command(draft.rules.shuffler, "release", {"token": draft.facts[0].data["token"]})
+
+
+def _after_settled(draft: Draft, before: TableState) -> None:
+    cards = before.round.cards if before.round else ()
+    unseen = [card.seq for card in cards if not card.seen and card.to != "stray"]
+    if unseen:
+        draft.add("exposed", {"seqs": unseen})
+
+
+def _after_collect(draft: Draft, before: TableState) -> None:
+    tap = draft.facts[0].data
+    batch = tap["batch"]
+    if tap["gauge"] != "full":
+        draft.latch("rack_gauge", f"the rack of batch {batch} is {tap['gauge']}", batch=batch)
+    if tap["other_backs"]:
+        draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
+    draft.add("collected", {"from": before.shoe.first_fact, "batch": batch, "shoe": before.shoe.number})
+    draft.source = SERVICE
+    draft.add("checkpoint", {"state": checkpoint(draft.state)})
+
+
+_FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
+    "start_shuffle": _after_start_shuffle,
+    "take_from_shuffler": _after_take,
+    "round_settled": _after_settled,
+    "collect_rack": _after_collect,
+}
+
+_CLAUSES = {
+    "load_shuffler": "13:69F-2.2(d)3",
+    "take_from_shuffler": "13:69F-2.2(d)3",
+    "offer_cut": "13:69F-2.5(e)",
+    "cut": "13:69F-2.5(c)",
+    "insert_cutting_card": "13:69F-2.5(d)",
+    "load_shoe": "13:69F-2.5(d)",
+    "bets_closed": "13:69F-2.6",
+    "shuffle_now": "13:69F-2.5(a)",
+    "collect_rack": "13:69F-2.2(d)5",
+}
+
+
+# --- what is expected instead ---
+
+
+def expected(rules: TableRules, state: TableState) -> tuple[str, ...]:
+    """What may be tapped now, written as `do` takes it; empty while a device is awaited."""
+    out = [f"clear fault={f.id}" for f in state.faults if cause_gone(rules, state, f)]
+    for event in dict.fromkeys(t.trigger for t in TRANSITIONS if t.tap and state.phase in t.sources):
+        for shown, args in _examples(rules, state, event):
+            if accepts(rules, state, OperatorEvent(event, args)):
+                out.append(f"{event} {shown}".strip())
+    return tuple(out)
+
+
+def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
+    match event:
+        case "clear":
+            return []
+        case "load_shuffler" | "load_shoe":
+            return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
+        case "offer_cut":
+            seats = [s.removeprefix("box ") for s in cut_order(rules, state) if s not in state.declined]
+            return [(f"box={seats[0]}", {"box": seats[0]})]
+        case "cut":
+            return [(f"position={MIN_CUT}..{rules.batch_size - MIN_CUT}", {"position": MIN_CUT})]
+        case "insert_cutting_card":
+            least = rules.least_behind_cutting_card
+            return [(f"position={least}..{rules.batch_size - 1}", {"position": least})]
+        case "bets_closed":
+            return [("boxes=1,2,5", {"boxes": "1"})]
+        case "cutting_card_at":
+            return [("box=N|dealer", {"box": "dealer"})] if state.shoe.cut_at is None else []
+        case "collect_rack":
+            return [("gauge=full|short|over", {"gauge": "full"})]
+        case _:
+            return [("", {})]
+
+
+def awaited(state: TableState) -> str | None:
+    """What the table waits for that no tap can bring, in words."""
+    pending = next(iter(state.pending.values()), None)
+    if pending is not None:
+        return f"the {pending.device} to answer {pending.name}"
+    if state.shuffler.stage.value in ("starting", "running"):
+        return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
+    waits: dict[str, str] = {
+        "burn_due": "the first card from the shoe, to the rack unseen (burn)",
+        "dealing": "the next card of the initial deal",
+        "hole_card": "the dealer's second card",
+        "shoe_end": "the rest of the cards, through the shoe to the rack, faces down",
+    }
+    if state.shoe.empty and state.phase.value == "shoe_end":
+        return None
+    return waits.get(state.phase.value)

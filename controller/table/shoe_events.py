@@ -1,0 +1,158 @@
+"""The shoe: where each card goes, custody, the cutting card, the end of a batch (R-08, R-22 to R-27)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.table import observe
+from controller.table.draft import Draft
+from controller.table.phases import IN_ROUND, Phase
+from controller.table.profiles import FirstCardPolicy
+from controller.table.round import DEALER, HOLE, deal_order
+from controller.table.state import Closing, Place, TableState
+from devices import events as ev
+
+
+def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
+    """Judge an event of the shoe; False leaves it to the general handling."""
+    match event:
+        case ev.CardDrawn():
+            _card(draft, event)
+        case ev.CutCard():
+            _cutting_card(draft, event)
+        case ev.ShoeEmpty():
+            _empty(draft, event)
+        case ev.GapPossible():
+            observe.record(draft, event)
+            if draft.state.shoe.batch is not None:
+                draft.latch("events_lost", "cards may have been drawn unseen", device=event.device)
+        case _:
+            return False
+    return True
+
+
+def next_place(state: TableState) -> tuple[str, str | None]:
+    """Where the next card from the shoe goes, and what that does to the phase.
+
+    `stray` means that no card is due. Cards of the initial deal go by R-24, later ones to whoever plays.
+    """
+    match state.phase:
+        case Phase.BURN_DUE:
+            return "burn", "burned"
+        case Phase.DEALING | Phase.HOLE_CARD:
+            assert state.round is not None
+            order = deal_order(state.round.boxes)
+            dealt = sum(1 for card in state.round.cards if card.to != "stray")
+            to = order[dealt]
+            if to == HOLE:
+                return to, "hole_dealt"
+            return to, "dealt" if order[dealt + 1] == HOLE else None
+        case Phase.PLAYING:
+            return "play", None
+        case Phase.SHOE_END:
+            return "stub", None
+        case _:
+            return "stray", None
+
+
+def _card(draft: Draft, event: ev.CardDrawn) -> None:
+    state, rules = draft.state, draft.rules
+    to, trigger = next_place(state)
+    batch = state.shoe.batch
+    if batch is None:
+        by_back = {b.back: b.id for b in rules.batches}
+        batch = by_back.get(event.back or "")
+    foreign = state.shoe.batch is not None and event.back not in (None, rules.back(state.shoe.batch))
+    seen = event.face_up or to.startswith("box") or to in (DEALER, "play")
+    extra: dict[str, Any] = {
+        "to": to,
+        "batch": batch,
+        "shoe": state.shoe.number,
+        "round": state.round.number if state.round else None,
+        "foreign": foreign,
+        "seen": seen,
+        **(draft.moves(trigger) if trigger else {}),
+    }
+    data, secret = {**observe.plain(event), **extra}, observe.secrets(event)
+    if seen:
+        draft.add(event.kind, {**data, **secret})
+    else:
+        draft.add(event.kind, data, secret)
+    _judge_card(draft, event, to, batch, foreign=foreign)
+
+
+def _judge_card(draft: Draft, event: ev.CardDrawn, to: str, batch: str | None, *, foreign: bool) -> None:
+    """What is wrong with the card; no text may name it (law 7)."""
+    state, rules = draft.state, draft.rules
+    shoe = state.shoe
+    if shoe.batch is None:
+        whose = f"batch {batch}" if batch else "an unknown batch"
+        draft.latch(
+            "stray_card", f"a card of {whose} left the shoe in phase {state.phase.value}", batch=batch
+        )
+        return
+    if foreign:
+        wanted = rules.back(shoe.batch)
+        draft.latch("wrong_back", f"a {event.back} card among the {wanted} ones", batch=shoe.batch)
+    elif shoe.count > rules.batch_size:
+        draft.latch("too_many_cards", f"card {shoe.count} of {rules.batch_size}", batch=shoe.batch)
+    elif event.card is not None and shoe.drawn.get(event.card, 0) > rules.decks:
+        draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
+    if to == "stray":
+        draft.latch("card_out_of_turn", f"a card left the shoe in phase {state.phase.value}")
+
+
+def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
+    """R-26 and R-27: never stops a round that has begun; decides which round is the last."""
+    state = draft.state
+    shoe = state.shoe
+    if shoe.batch is None or state.phase is Phase.SHOE_END or shoe.cut_seen:
+        observe.record(
+            draft, event, {"at": shoe.cut_at, "closing": shoe.closing.value, "first": False, "again": True}
+        )
+        if shoe.batch is not None and shoe.cut_seen:
+            draft.latch("extra_cutting_card", "the cutting card came out twice", batch=shoe.batch)
+        return
+    started = state.phase in IN_ROUND and state.round is not None and bool(state.round.cards)
+    at = next_place(state)[0] if state.phase in (Phase.DEALING, Phase.HOLE_CARD) else None
+    at = DEALER if at == HOLE else at
+    if started or state.phase is Phase.DEALING:
+        closing = Closing.THIS_ROUND
+    else:
+        closing = Closing.ONE_MORE_ROUND
+    now = not started and draft.rules.first_card is FirstCardPolicy.RESHUFFLE_NOW
+    extra: dict[str, Any] = {"at": at, "closing": closing.value, "first": not started}
+    if now:
+        extra |= {"closing": Closing.THIS_ROUND.value, **draft.moves("cutting_card_first")}
+    observe.record(draft, event, extra)
+
+
+def _empty(draft: Draft, event: ev.ShoeEmpty) -> None:
+    observe.record(draft, event)
+    state, size = draft.state, draft.rules.batch_size
+    shoe = state.shoe
+    if shoe.batch is None:
+        return
+    if state.phase in IN_ROUND:
+        draft.latch("shoe_dry", "no card is left and the round is not finished", batch=shoe.batch)
+    if state.batches[shoe.batch].at(Place.SHOE):
+        draft.latch("cards_missing", f"{shoe.count} of {size} cards came out", batch=shoe.batch)
+
+
+def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict[str, Any]:
+    """After a restart of the shoe: how many cards it drew that this table did not see, if it can tell."""
+    if was_boot is None or event.boot == was_boot or state.shoe.batch is None:
+        return {}
+    drawn = event.status.get("drawn")
+    return {"unaccounted": drawn - state.shoe.count - state.shoe.foreign if isinstance(drawn, int) else None}
+
+
+def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
+    """A shoe that started again while it held cards is not trusted until the counts agree (S9)."""
+    if was_boot is not None and event.boot != was_boot and draft.state.shoe.batch is not None:
+        draft.latch(
+            "shoe_rebooted",
+            "the shoe's start counter changed",
+            batch=draft.state.shoe.batch,
+            device=event.device,
+        )

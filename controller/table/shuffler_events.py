@@ -1,0 +1,247 @@
+"""The shuffler: proofs, voids and custody from what the machine reports (R-06, R-14, R-36b, R-76, S4, S9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.table import observe
+from controller.table.cards import difference
+from controller.table.draft import Draft
+from controller.table.profiles import DECK_SIZE
+from controller.table.state import Cycle, Place, TableState
+from devices import events as ev
+from firmware_bridge.link import Done, NotSent, Outcome, Refused
+
+UNFINISHED = (Cycle.STARTING, Cycle.RUNNING)
+
+
+def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
+    """Judge an event of the shuffler; False leaves it to the general handling."""
+    match event:
+        case ev.CycleStarted():
+            _started(draft, event)
+        case ev.CycleCompleted():
+            _completed(draft, event)
+        case ev.CycleAborted(cause=cause):
+            observe.record(draft, event)
+            _void(draft, f"the cycle was aborted: {cause}", (Cycle.RUNNING, Cycle.STARTING))
+        case ev.Jam(place=place):
+            observe.record(draft, event)
+            _void(draft, f"cards jammed at {place}", (Cycle.RUNNING, Cycle.STARTING))
+        case ev.Door(open=True):
+            observe.record(draft, event)
+            _void(draft, "the door was opened over the batch", (*UNFINISHED, Cycle.PROVED))
+        case ev.GapPossible():
+            observe.record(draft, event)
+            _void(draft, "events of the shuffler were lost", (*UNFINISHED, Cycle.PROVED))
+        case ev.BatchReleased():
+            _released(draft, event)
+        case _:
+            return False
+    return True
+
+
+def _void(draft: Draft, cause: str, stages: tuple[Cycle, ...]) -> None:
+    """No partial credit: the batch in the shuffler is unshuffled again (R-36b)."""
+    shuffler = draft.state.shuffler
+    if shuffler.stage not in stages:
+        return
+    batch = shuffler.batch
+    draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
+    draft.latch("shuffle_void", cause, batch=batch, device=draft.rules.shuffler)
+
+
+def _started(draft: Draft, event: ev.CycleStarted) -> None:
+    shuffler = draft.state.shuffler
+    ours = (
+        shuffler.stage is Cycle.STARTING
+        and event.token == shuffler.token
+        and event.cycle == (shuffler.counter or 0) + 1
+    )
+    moves = draft.moves("cycle_started") if ours else {}
+    observe.record(draft, event, {"ours": ours, "batch": shuffler.batch, **moves})
+    if not ours:
+        _foreign(draft, f"cycle {event.cycle} started without this table's token")
+
+
+def _foreign(draft: Draft, cause: str) -> None:
+    batch = draft.state.shuffler.batch
+    if draft.state.shuffler.stage is not Cycle.NONE:
+        draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
+    draft.latch("foreign_cycle", cause, batch=batch, device=draft.rules.shuffler)
+
+
+def _completed(draft: Draft, event: ev.CycleCompleted) -> None:
+    shuffler = draft.state.shuffler
+    observe.record(draft, event, {"batch": shuffler.batch})
+    batch = shuffler.batch
+    if shuffler.stage is Cycle.NONE and event.token is not None and event.token == shuffler.token:
+        return  # voided before it completed: no partial credit
+    if (
+        batch is None
+        or shuffler.stage is not Cycle.RUNNING
+        or event.token != shuffler.token
+        or event.cycle != shuffler.counter
+    ):
+        _foreign(draft, f"cycle {event.cycle} completed, but it is not the one this table started")
+        return
+    code, cause = _verdict(draft, batch, event)
+    if code is None:
+        draft.add("batch_proved", {"batch": batch, "token": event.token, "cycle": event.cycle})
+        return
+    draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
+    draft.latch(code, cause, batch=batch)
+
+
+def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | None, str]:
+    """Judge the report at completion: mode, count, backs, composition. None is a complete shuffle."""
+    rules = draft.rules
+    if event.mode != "shuffle":
+        return "wrong_mode", f"cycle {event.cycle} ran in {event.mode} mode"
+    if event.count != rules.batch_size:
+        return "wrong_count", f"{event.count} cards instead of {rules.batch_size}"
+    foreign = {back: n for back, n in event.backs.items() if back != rules.back(batch)}
+    if foreign:
+        shown = ", ".join(f"{n} {back}" for back, n in sorted(foreign.items()))
+        return "wrong_back_in_shuffler", f"cards of another back: {shown}"
+    missing, extra = difference(event.composition, rules.decks)
+    if missing or extra or event.unread:
+        return (
+            "wrong_composition",
+            f"{missing} cards missing, {extra} too many of a kind, {event.unread} not recognised",
+        )
+    return None, ""
+
+
+def _released(draft: Draft, event: ev.BatchReleased) -> None:
+    shuffler, rules = draft.state.shuffler, draft.rules
+    batch = shuffler.batch
+    if batch is None:
+        observe.record(draft, event, {"batch": None, "moved": 0, "proved": False})
+        if event.count:
+            draft.latch("cards_inside", f"{event.count} cards came out of a machine that held none")
+        return
+    held = draft.state.batches[batch]
+    inside = held.at(Place.SHUFFLER)
+    count, left = event.count or 0, event.inside or 0
+    moved = min(count, inside)
+    with_token = held.proof is not None and event.token == held.proof.token
+    proved = with_token and left == 0 and count == inside == rules.batch_size
+    trigger = "batch_taken" if proved else ("lifted_out" if moved == inside else None)
+    moves = draft.moves(trigger) if trigger else {}
+    observe.record(draft, event, {"batch": batch, "moved": moved, "proved": proved, **moves})
+    if not with_token:
+        draft.latch(
+            "taken_without_proof",
+            f"batch {batch} left the shuffler without a completed cycle of this table",
+            batch=batch,
+            device=rules.shuffler,
+        )
+    if left:
+        draft.latch("cards_inside", f"{left} cards of batch {batch} stayed inside", batch=batch)
+    if count + left != inside:
+        draft.latch("wrong_count", f"{count + left} cards instead of {inside}", batch=batch)
+
+
+# --- commands: settings and status are read before every start (R-76) ---
+
+
+def command_ended(draft: Draft, name: str, outcome: Outcome) -> None:
+    """Go on with the start of a cycle, or reconcile after an unknown end."""
+    stage = draft.state.shuffler.stage
+    answer = outcome.answer if isinstance(outcome, Done) else None
+    if name == "settings" and stage is Cycle.CHECKING:
+        _check_settings(draft, answer)
+    elif name == "status" and stage is Cycle.CHECKING:
+        _check_status(draft, answer)
+    elif name == "start" and stage is Cycle.STARTING:
+        if isinstance(outcome, Refused | NotSent):
+            _start_failed(draft, "the shuffler did not start")
+        elif answer is None:
+            draft.latch("start_unknown", "no answer to start", batch=draft.state.shuffler.batch)
+            draft.command(draft.rules.shuffler, "status")
+    elif name == "status" and stage is Cycle.STARTING and answer is not None:
+        _reconcile_start(draft, answer)
+    elif name == "release" and answer is None and not isinstance(outcome, Refused | NotSent):
+        draft.command(draft.rules.shuffler, "status")
+
+
+def _start_failed(draft: Draft, why: str) -> None:
+    draft.add("start_failed", {"why": why, "batch": draft.state.shuffler.batch})
+
+
+def _check_settings(draft: Draft, answer: Mapping[str, Any] | None) -> None:
+    if answer is None:
+        _start_failed(draft, "the shuffler's settings could not be read")
+        return
+    settings = answer.get("settings")
+    settings = settings if isinstance(settings, Mapping) else {}
+    wanted = {
+        "decks": draft.rules.decks,
+        "cards_per_deck": DECK_SIZE,
+        "mode": "shuffle",
+        "recognition": True,
+    }
+    wrong = [f"{k} is {settings.get(k)}, not {v}" for k, v in wanted.items() if settings.get(k) != v]
+    if answer.get("crc_ok") is not True:
+        wrong.append("the settings' check value is wrong")
+    if wrong:
+        _start_failed(draft, "; ".join(wrong))
+        draft.latch("settings_mismatch", "; ".join(wrong), device=draft.rules.shuffler)
+        return
+    draft.command(draft.rules.shuffler, "status")
+
+
+def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
+    if answer is None or not isinstance(answer.get("cycle"), int):
+        _start_failed(draft, "the shuffler's status could not be read")
+        return
+    if not answer.get("inside"):
+        _start_failed(draft, "the shuffler says that it holds no cards")
+        return
+    counter, known = answer["cycle"], draft.state.shuffler.counter
+    if known is not None and counter != known:
+        cause = f"the cycle counter is {counter}, but this table knows of {known}"
+        draft.latch("foreign_cycle", cause, batch=draft.state.shuffler.batch, device=draft.rules.shuffler)
+    draft.add("shuffler_checked", {"counter": counter, "batch": draft.state.shuffler.batch})
+    draft.command(draft.rules.shuffler, "start", {"token": draft.state.shuffler.token})
+
+
+def _reconcile_start(draft: Draft, status: Mapping[str, Any]) -> None:
+    """An unknown start is settled by the machine's own counter and token (law 5, S9)."""
+    shuffler = draft.state.shuffler
+    if status.get("token") == shuffler.token:
+        return  # it did start: its numbered events say the rest
+    if status.get("cycle") == shuffler.counter:
+        _start_failed(draft, "the shuffler never got the start")
+    else:
+        _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")
+
+
+# --- a session begins (S9) ---
+
+
+def read_back(state: TableState, event: ev.LinkUp) -> dict[str, Any]:
+    """The counter that this table takes over: only from the first session ever."""
+    counter = event.status.get("cycle")
+    return {"counter": counter} if state.shuffler.counter is None and isinstance(counter, int) else {}
+
+
+def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
+    """Compare what the machine says with what the journal holds; unequal means void and latched."""
+    shuffler, status = draft.state.shuffler, event.status
+    rebooted = was_boot is not None and event.boot != was_boot
+    if rebooted and shuffler.stage in UNFINISHED:
+        _void(draft, "the shuffler started again in the middle of a cycle", UNFINISHED)
+    elif shuffler.stage is Cycle.STARTING:
+        _reconcile_start(draft, status)
+    elif shuffler.stage is Cycle.PROVED:
+        same = status.get("cycle") == shuffler.counter and status.get("token") == shuffler.token
+        whole = status.get("inside") == draft.rules.batch_size
+        if rebooted and not (same and whole and status.get("state") == "done"):
+            _void(
+                draft, "after its restart the shuffler no longer holds the batch as it was", (Cycle.PROVED,)
+            )
+        elif not same:
+            _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")

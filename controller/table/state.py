@@ -1,0 +1,249 @@
+"""The state of a table: the only truth (law 8). Frozen; made by `evolve` from facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any, cast
+
+from controller.table.faults import Blocks
+from controller.table.phases import Phase
+from controller.table.profiles import TableRules
+
+
+class Place(StrEnum):
+    """Where cards of a batch can be. The cutting card is no card and is counted nowhere."""
+
+    IN_HAND = "in_hand"
+    SHUFFLER = "shuffler"
+    SHOE = "shoe"
+    TABLE = "table"
+    RACK = "rack"
+
+
+class Cycle(StrEnum):
+    """How far the shuffle of the batch in the shuffler is."""
+
+    NONE = "none"
+    CHECKING = "checking"
+    STARTING = "starting"
+    RUNNING = "running"
+    PROVED = "proved"
+
+
+class Closing(StrEnum):
+    """Whether the shoe is about to end (R-26, R-27)."""
+
+    NO = "no"
+    ONE_MORE_ROUND = "one_more_round"
+    THIS_ROUND = "this_round"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A completed cycle, proved by our token: it lets one batch into the shoe once."""
+
+    token: str
+    cycle: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Custody of one batch: cards by place, always adding up to a whole batch once the table is open."""
+
+    id: str
+    cards: Mapping[Place, int] = field(default_factory=dict)
+    proof: Proof | None = None
+    cut: bool = False
+    unfit: str | None = None
+
+    def at(self, place: Place) -> int:
+        """How many cards of this batch are at `place`."""
+        return self.cards.get(place, 0)
+
+    def move(self, count: int, source: Place, dest: Place) -> Batch:
+        """The same batch with `count` cards moved; never makes or loses one."""
+        if self.at(source) < count:
+            raise ValueError(f"batch {self.id} has {self.at(source)} cards at {source}, not {count}")
+        cards = dict(self.cards)
+        cards[source] = self.at(source) - count
+        cards[dest] = cards.get(dest, 0) + count
+        return replace(self, cards={p: n for p in Place if (n := cards.get(p, 0))})
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffler:
+    """What the table knows of the shuffler. `counter` is the machine's hard cycle counter."""
+
+    batch: str | None = None
+    stage: Cycle = Cycle.NONE
+    token: str | None = None
+    counter: int | None = None
+    shuffles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """A card of the round: where it went, what it is, the number of its fact."""
+
+    to: str
+    card: str | None
+    seq: int
+    seen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    number: int
+    boxes: tuple[int, ...]
+    cards: tuple[Dealt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shoe:
+    """The shoe cycle: `first_fact` is where it began, `drawn` counts what came out by card, "" for unread."""
+
+    batch: str | None = None
+    last_batch: str | None = None
+    number: int = 0
+    first_fact: int = 0
+    drawn: Mapping[str, int] = field(default_factory=dict)
+    foreign: int = 0
+    empty: bool = True
+    closing: Closing = Closing.NO
+    cut_seen: bool = False
+    cut_at: str | None = None
+    discretionary: bool = False
+    unaccounted: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Cards of the batch drawn from this shoe so far."""
+        return sum(self.drawn.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What was last journaled of a device; a driver resumes from here."""
+
+    n: int = 0
+    boot: int | None = None
+    seq: int | None = None
+    up: bool = False
+    serial: str | None = None
+    firmware: str | None = None
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A command sent, or about to be sent, whose end is not journaled yet."""
+
+    device: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A latched fault; `since` is the number of the fact that latched it, and its id is F and that number."""
+
+    id: str
+    code: str
+    blocks: Blocks
+    cause: str
+    since: int
+    batch: str | None = None
+    device: str | None = None
+
+
+KEYS_KEPT = 256
+"""Idempotency keys remembered, newest last."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """`seq` is the number of the last fact applied; it equals the journal's."""
+
+    seq: int = 0
+    boot: str = ""
+    phase: Phase = Phase.CLOSED
+    batches: Mapping[str, Batch] = field(default_factory=dict)
+    shuffler: Shuffler = Shuffler()
+    shoe: Shoe = Shoe()
+    round: Round | None = None
+    rounds: int = 0
+    last_boxes: tuple[int, ...] = ()
+    cutter: str | None = None
+    declined: tuple[str, ...] = ()
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    pending: Mapping[str, Pending] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    keys: Mapping[str, int] = field(default_factory=dict)
+
+    def batch_at(self, place: Place) -> str | None:
+        """The id of the one batch that has cards at `place`, if any."""
+        return next((b.id for b in self.batches.values() if b.at(place)), None)
+
+    @property
+    def taken(self) -> str | None:
+        """The id of the shuffled batch in hand: out of the shuffler with its proof, not yet in the shoe."""
+        return next((b.id for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)), None)
+
+    def device(self, device: str) -> Device:
+        """What is known of a device, also of one never seen."""
+        return self.devices.get(device, Device())
+
+
+def initial(rules: TableRules, seq: int = 0) -> TableState:
+    """A table that was never opened: no card is in anyone's custody yet."""
+    return TableState(seq=seq, batches={b.id: Batch(b.id) for b in rules.batches})
+
+
+def checkpoint(state: TableState) -> dict[str, Any]:
+    """The whole state as plain data, for the checkpoint fact. Holds no unseen card at a shoe's end."""
+    return cast("dict[str, Any]", _plain(asdict(state)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, dict):
+        return {_plain(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def restore(plain: Mapping[str, Any]) -> TableState:
+    """The state that `checkpoint` wrote."""
+    round_ = plain["round"]
+    return TableState(
+        **{
+            **{f.name: plain[f.name] for f in fields(TableState)},
+            "phase": Phase(plain["phase"]),
+            "batches": {k: _batch(v) for k, v in plain["batches"].items()},
+            "shuffler": Shuffler(**{**plain["shuffler"], "stage": Cycle(plain["shuffler"]["stage"])}),
+            "shoe": Shoe(**{**plain["shoe"], "closing": Closing(plain["shoe"]["closing"])}),
+            "round": None
+            if round_ is None
+            else Round(round_["number"], tuple(round_["boxes"]), tuple(Dealt(**c) for c in round_["cards"])),
+            "last_boxes": tuple(plain["last_boxes"]),
+            "declined": tuple(plain["declined"]),
+            "devices": {k: Device(**v) for k, v in plain["devices"].items()},
+            "pending": {k: Pending(**v) for k, v in plain["pending"].items()},
+            "faults": tuple(Fault(**{**f, "blocks": Blocks(f["blocks"])}) for f in plain["faults"]),
+            "keys": dict(plain["keys"]),
+        }
+    )
+
+
+def _batch(plain: Mapping[str, Any]) -> Batch:
+    proof = plain["proof"]
+    return Batch(
+        id=plain["id"],
+        cards={Place(p): n for p, n in plain["cards"].items()},
+        proof=None if proof is None else Proof(**proof),
+        cut=plain["cut"],
+        unfit=plain["unfit"],
+    )

@@ -1,0 +1,79 @@
+"""What the outside may see of a table's state: counts and places, never an unseen card (law 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.table.faults import FAULTS
+from controller.table.profiles import TableRules
+from controller.table.rules import awaited, expected
+from controller.table.state import Place, TableState
+
+
+def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
+    """The `status` answer, as plain JSON values."""
+    shoe, shuffler = state.shoe, state.shuffler
+    return {
+        "table": rules.table,
+        "profile": rules.profile,
+        "mode": rules.mode,
+        "fact": state.seq,
+        "phase": state.phase.value,
+        "expected": list(expected(rules, state)),
+        "awaiting": awaited(state),
+        "shoe": {
+            "number": shoe.number,
+            "batch": shoe.batch,
+            "last_batch": shoe.last_batch,
+            "drawn": shoe.count,
+            "left": state.batches[shoe.batch].at(Place.SHOE) if shoe.batch else 0,
+            "empty": shoe.empty,
+            "cutting_card": {"seen": shoe.cut_seen, "at": shoe.cut_at},
+            "closing": shoe.closing.value,
+        },
+        "shuffler": {"batch": shuffler.batch, "cycle": shuffler.stage.value, "counter": shuffler.counter},
+        "batches": {
+            batch.id: {
+                "back": rules.back(batch.id),
+                "cards": {place.value: n for place, n in batch.cards.items()},
+                "shuffled": batch.proof is not None,
+                "cut": batch.cut,
+                "unfit": batch.unfit,
+            }
+            for batch in state.batches.values()
+        },
+        "round": None if state.round is None else _round(state),
+        "rounds": state.rounds,
+        "devices": {
+            name: {"up": d.up, "serial": d.serial, "firmware": d.firmware, "boot": d.boot, "events": d.n}
+            for name, d in state.devices.items()
+        },
+        "faults": faults(state),
+    }
+
+
+def faults(state: TableState) -> list[dict[str, Any]]:
+    """The latched faults, oldest first, in words."""
+    return [
+        {
+            "id": fault.id,
+            "code": fault.code,
+            "blocks": fault.blocks.value,
+            "what": FAULTS[fault.code].text,
+            "cause": fault.cause,
+            "remedy": FAULTS[fault.code].remedy,
+            "since": fault.since,
+            "batch": fault.batch,
+            "device": fault.device,
+        }
+        for fault in state.faults
+    ]
+
+
+def _round(state: TableState) -> dict[str, Any]:
+    assert state.round is not None
+    return {
+        "number": state.round.number,
+        "boxes": list(state.round.boxes),
+        "cards": [{"to": c.to, "card": c.card if c.seen else None} for c in state.round.cards],
+    }
