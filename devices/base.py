@@ -50,6 +50,21 @@ class Counters:
     retries: int = 0
 
 
+class Maker:
+    """Makes one device's events and counts them; `n` is the number of the last one."""
+
+    __slots__ = ("device", "n")
+
+    def __init__(self, setup: Setup) -> None:
+        self.device = setup.device
+        self.n = setup.resume.n
+
+    def __call__(self, kind: type[DeviceEvent], now: float, **fields: Any) -> DeviceEvent:
+        """One event; `fields` are those of its kind and the optional common ones."""
+        self.n += 1
+        return kind(device=self.device, n=self.n, mono=now, **fields)
+
+
 class Driver(Protocol):
     """The read-only form (law 10). All times are monotonic seconds."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, Counters, DriverOutput, DriverSpec, OptionError, Setup
+from devices.base import CommandSpec, Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup
 from devices.events import (
     AlignmentRequired,
     CardDrawn,
@@ -65,7 +65,7 @@ class AngelEye:
         self.device = setup.device
         self.counters = Counters()
         self._live = live
-        self._n = setup.resume.n
+        self._event = Maker(setup)
         self._interrupted = setup.resume.n > 0
         self._up: bool | None = None
         self._decoder = Decoder()
@@ -145,7 +145,10 @@ class AngelEye:
         except BadPayload as error:
             # The number was used, its content was not: a good telegram may still come with it.
             gap = self._gap(seq, now, rejected=True)
-            return [*gap, self._event(FrameRejected, now, seq, raw, reason=str(error), bytes=len(raw))]
+            return [
+                *gap,
+                self._event(FrameRejected, now, seq=seq, raw=raw, reason=str(error), bytes=len(raw)),
+            ]
         rival = self._repeats.accept(seq, code, data, raw, now)
         out = self._gap(seq, now, start=code == "S", conflict=rival is not None)
         diag, aligned, after = payload.diag, True, list[tuple[type[DeviceEvent], dict[str, Any]]]()
@@ -167,14 +170,14 @@ class AngelEye:
             aligned = result.aligned
             if result.missing:
                 after.append((AlignmentRequired, {"missing": result.missing}))
-        out.append(self._event(payload.event, now, seq, raw, diag=diag, aligned=aligned, **fields))
-        return [*out, *(self._event(kind, now, seq, raw, **more) for kind, more in after)]
+        out.append(self._event(payload.event, now, seq=seq, raw=raw, diag=diag, aligned=aligned, **fields))
+        return [*out, *(self._event(kind, now, seq=seq, raw=raw, **more) for kind, more in after)]
 
     def _gap(
         self, seq: str, now: float, *, start: bool = False, rejected: bool = False, conflict: bool = False
     ) -> list[DriverOutput]:
         gap = self._sequence.judge(seq, start=start, rejected=rejected, conflict=conflict)
-        return [] if gap is None else [self._event(GapPossible, now, seq, missing=gap.missing)]
+        return [] if gap is None else [self._event(GapPossible, now, seq=seq, missing=gap.missing)]
 
     def _command_seen(self, item: Command, now: float) -> DeviceEvent:
         self._seen_until = now + ANSWER_TIMEOUT
@@ -186,7 +189,7 @@ class AngelEye:
         return self._event(CommandSeen, now, raw=item.raw, command=command, args=args, diag=diag)
 
     def _answer(self, item: Ack | Nak, now: float) -> list[DriverOutput]:
-        """ACK or NAK in a stream: it answers the command seen before it. A lone NAK is a refusal by itself."""
+        """ACK or NAK in a stream answers the command seen before it. A lone NAK is a refusal by itself."""
         if isinstance(item, Ack) and not self._awaiting():
             return self._noise(item.raw)
         self.counters.frames += 1
@@ -219,17 +222,6 @@ class AngelEye:
     def _settle(self, runs: Iterable[Garbage], now: float) -> list[DriverOutput]:
         self._settle_at = None
         return self._garbage(runs, now)
-
-    def _event(
-        self,
-        kind: type[DeviceEvent],
-        now: float,
-        seq: str | None = None,
-        raw: bytes | None = None,
-        **fields: Any,
-    ) -> DeviceEvent:
-        self._n += 1
-        return kind(device=self.device, n=self._n, mono=now, seq=seq, raw=raw, **fields)
 
 
 @dataclass(frozen=True, slots=True)
