@@ -1,0 +1,34 @@
+"""`cutcard run`: the daemon of one table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controller.cli.exits import CommandError
+
+
+def run(
+    table: Annotated[Path, typer.Argument(metavar="TABLE.toml", help="the table's configuration")],
+    log_level: Annotated[
+        str, typer.Option("--log-level", help="debug, info, warning, error or critical", metavar="LEVEL")
+    ] = "info",
+) -> None:
+    """Run the daemon of one table until SIGTERM, which stops it at the next safe point."""
+    from controller import config, daemon, log
+
+    if log_level not in log.LEVELS:
+        raise CommandError(f"--log-level takes one of {', '.join(log.LEVELS)}, not {log_level!r}")
+    loaded = config.load(table)
+    unbuilt = [device for device in loaded.devices if not device.built]
+    if unbuilt:
+        ports = ", ".join(f"{device.id} at {device.port}" for device in unbuilt)
+        raise CommandError(f"usb ports are not built yet ({ports}): connect by serial: or socket:")
+    log.configure(log_level)
+    logger = log.get()
+    for note in loaded.notes:
+        logger.warning("not built", note=note)
+    raise typer.Exit(daemon.serve(loaded, logger, os.environ))

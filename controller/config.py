@@ -1,0 +1,476 @@
+"""table.toml: what a table is made of, read with every problem told at once.
+
+A key that nothing reads is an error with the nearest right name (law 9). What the rules forbid is judged by
+`controller.table.eligibility`. `[panel]` and `[uplink]` are the contract's keys of a later version: their
+values are checked and noted, and nothing acts on them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from controller.table import eligibility
+from controller.table.eligibility import Problem
+from controller.table.inputs import OPERATOR, SERVICE
+from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
+from devices.base import DriverSpec, OptionError, Setup
+
+RUNTIME_DIR = Path("/run/cutcard")
+GAME = "blackjack"
+_LATER_PORT = re.compile(r"usb(hid)?:[0-9a-fA-F]{4}:[0-9a-fA-F]{4}(:\S+)?")
+"""Ports of the contract that this version cannot open."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+
+
+class _Section(BaseModel):
+    """Every value may be missing here, so that one mistake hides no other; `_judge` says what is needed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Table(_Section):
+    id: str | None = None
+    profile: str = "nj-casino"
+    game: str = GAME
+    boxes: int = eligibility.MOST_BOXES
+    mode: str = "two-batch-shoe"
+    wagers: list[str] = []
+    first_card: str = FirstCardPolicy.PLAY_ONE_ROUND.value
+    cutting_card_tolerance: int = 0
+    burn_on_dealer_change: bool = True
+
+
+class _Batch(_Section):
+    id: str | None = None
+    back: str | None = None
+    decks: int | None = None
+
+
+class _Cards(_Section):
+    decks_per_batch: int | None = None
+    cutting_card: str | None = None
+    edge: str = "white"
+    batch: list[_Batch] = []
+
+
+class _Device(_Section):
+    """Keys beside these are the driver's options; `_devices` knows which it has."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    driver: str | None = None
+    port: str | None = None
+
+
+class _Service(_Section):
+    socket: str | None = None
+
+
+class _Journal(_Section):
+    path: str | None = None
+    key: str = "/etc/cutcard/seal.key"
+
+
+class _Panel(_Section):
+    listen: str | None = None
+
+
+class _Uplink(_Section):
+    mqtt: str | None = None
+
+
+class _File(_Section):
+    table: _Table = _Table()
+    cards: _Cards = _Cards()
+    devices: dict[str, _Device] = {}
+    service: _Service = _Service()
+    journal: _Journal = _Journal()
+    panel: _Panel = _Panel()
+    uplink: _Uplink = _Uplink()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceConfig:
+    """One `[devices.ID]`: `spec` is its driver, `port` a transport URI; `built` ports can be opened."""
+
+    id: str
+    spec: DriverSpec
+    port: str
+    options: Mapping[str, Any]
+
+    @property
+    def built(self) -> bool:
+        return not _LATER_PORT.fullmatch(self.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A valid table. `notes` are sentences about accepted keys that nothing in this version acts on."""
+
+    rules: TableRules
+    devices: tuple[DeviceConfig, ...]
+    socket: Path
+    journal: Path
+    key: Path
+    notes: tuple[str, ...] = ()
+
+
+class ConfigInvalid(Exception):
+    """The table may not run: every problem, in the order of the file's sections."""
+
+    def __init__(self, path: Path | str, problems: list[Problem]) -> None:
+        super().__init__("\n".join(f"{path}: {problem}" for problem in problems))
+        self.problems = problems
+
+
+def load(path: Path) -> Config:
+    """Read and judge a table.toml. Raises ConfigInvalid, or OSError when the file cannot be read."""
+    config, problems = examine(path.read_bytes())
+    if config is None:
+        raise ConfigInvalid(path, problems)
+    return config
+
+
+def examine(data: bytes) -> tuple[Config | None, list[Problem]]:
+    """The configuration, or None with every problem found."""
+    try:
+        plain = tomllib.loads(data.decode())
+    except UnicodeDecodeError as error:
+        return None, [Problem(f"not UTF-8 text (byte {error.start}): save the file as UTF-8")]
+    except tomllib.TOMLDecodeError as error:
+        return None, [Problem(f"not valid TOML: {error}")]
+    file, problems = _read(plain)
+    config, more = _judge(file)
+    problems += more
+    return (None, problems) if problems else (config, [])
+
+
+def _socket(file: _File) -> Path | None:
+    if file.service.socket is not None:
+        return Path(file.service.socket)
+    return None if file.table.id is None else RUNTIME_DIR / f"{file.table.id}.sock"
+
+
+# --- shape: keys and types -------------------------------------------------------------------------------
+
+_WANTED = {
+    "string_type": "a text in quotes",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "list_type": "a list in brackets",
+    "dict_type": "a section with keys of its own",
+    "model_type": "a section with keys of its own",
+    "model_attributes_type": "a section with keys of its own",
+}
+
+
+def _read(plain: Mapping[str, Any]) -> tuple[_File, list[Problem]]:
+    """The file's values as far as they have the right names and types, and what has not.
+
+    What is wrong is told and taken out, then the rest is read again, until all of it is well-formed.
+    """
+    tree: dict[str, Any] = _copy(plain)
+    problems: list[Problem] = []
+    while True:
+        try:
+            return _File.model_validate(tree), problems
+        except ValidationError as error:
+            faults = error.errors(include_url=False)
+            problems += [_shape_problem(fault["type"], fault["loc"], fault["input"]) for fault in faults]
+            for fault in sorted(faults, key=lambda fault: str(fault["loc"]), reverse=True):
+                _take_out(tree, fault["loc"])
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _take_out(tree: Any, loc: tuple[int | str, ...]) -> None:
+    for step in loc[:-1]:
+        tree = tree[step]
+    del tree[loc[-1]]
+
+
+def _shape_problem(kind: str, loc: tuple[int | str, ...], value: Any) -> Problem:
+    key = _dotted(loc)
+    if kind != "extra_forbidden":
+        return Problem(f"must be {_WANTED.get(kind, 'of another type')}, not {_shown(value)}", key=key)
+    name = str(loc[-1])
+    siblings = list(_model_at(loc[:-1]).model_fields)
+    near = difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)
+    if near:
+        return Problem(f"there is no such key; did you mean {near[0]}?", key=key)
+    everywhere = {path.rpartition(".")[2]: path for path in keys()}
+    if far := difflib.get_close_matches(name, everywhere, n=1, cutoff=0.75):
+        return Problem(f"there is no such key here; did you mean {everywhere[far[0]]}?", key=key)
+    return Problem(f"there is no such key; known are {', '.join(siblings)}", key=key)
+
+
+def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
+    model: type[BaseModel] = _File
+    for step in loc:
+        if isinstance(step, str) and step in model.model_fields:
+            model = _inner(model.model_fields[step].annotation) or model
+    return model
+
+
+def _inner(annotation: Any) -> type[BaseModel] | None:
+    """The section class that an annotation holds: itself, a list's or a dict's."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _inner(inner))), None)
+
+
+def keys() -> Iterator[str]:
+    """Every key that may stand in a table.toml, as `section.key`."""
+    for section, info in _File.model_fields.items():
+        yield from _keys(section, _inner(info.annotation) or _Section)
+
+
+def _keys(prefix: str, model: type[BaseModel]) -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        if inner := _inner(info.annotation):
+            yield from _keys(f"{prefix}.{name}", inner)
+        else:
+            yield f"{prefix}.{name}"
+
+
+def _dotted(loc: tuple[int | str, ...]) -> str:
+    text = ""
+    for step in loc:
+        text += f"[{step + 1}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+# --- meaning ---------------------------------------------------------------------------------------------
+
+
+def _judge(file: _File) -> tuple[Config | None, list[Problem]]:
+    """The configuration if the rules allow it; the Config is None only together with problems."""
+    counts = [file.cards.decks_per_batch if b.decks is None else b.decks for b in file.cards.batch]
+    specs, device_problems = _devices(file.devices)
+    problems = [
+        *_table(file.table),
+        *_cards(file.cards),
+        *eligibility.decks(counts or [file.cards.decks_per_batch], file.table.wagers),
+        *eligibility.exclusions(file.table.wagers),
+        *_mode(file, counts, [spec.role for spec in specs.values() if spec is not None]),
+        *device_problems,
+        *_serves(file.table.game, specs),
+        *_paths(file),
+        *_later(file),
+    ]
+    table, first = file.table, counts[0] if counts else None
+    batches = [BatchRules(b.id, b.back) for b in file.cards.batch if b.id is not None and b.back is not None]
+    socket = _socket(file)
+    if problems or table.id is None or first is None or len(batches) != 2 or socket is None:
+        return None, problems
+    devices = tuple(
+        DeviceConfig(name, spec, device.port, device.model_extra or {})
+        for name, device in file.devices.items()
+        if (spec := specs[name]) is not None and device.port is not None
+    )
+    by_role = {device.spec.role: device.id for device in devices}
+    rules = TableRules(
+        table=table.id,
+        boxes=table.boxes,
+        decks=first,
+        batches=(batches[0], batches[1]),
+        profile=table.profile,
+        mode=table.mode,
+        wagers=tuple(table.wagers),
+        settle_first=any(eligibility.WAGERS[name].settled_first for name in table.wagers),
+        first_card=FirstCardPolicy(table.first_card),
+        cutting_card_tolerance=table.cutting_card_tolerance,
+        burn_on_dealer_change=table.burn_on_dealer_change,
+        shoe=by_role["shoe"],
+        shuffler=by_role["shuffler"],
+    )
+    journal = Path(file.journal.path or f"/var/lib/cutcard/{table.id}.db")
+    return Config(rules, devices, socket, journal, Path(file.journal.key), tuple(_notes(file))), []
+
+
+def _one_of(
+    key: str, value: str, known: Iterator[str] | tuple[str, ...] | list[str], what: str
+) -> list[Problem]:
+    names = list(known)
+    if value in names:
+        return []
+    near = difflib.get_close_matches(value, names, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+    return [Problem(f"there is no {what} {value!r}; {hint}", key=key)]
+
+
+def _named(key: str, value: str | None, what: str) -> list[Problem]:
+    if value is None:
+        return [Problem(f"is missing: {what}", key=key)]
+    if not _NAME.fullmatch(value):
+        return [Problem(f"{value!r} is no name: use up to 32 letters, digits, '.', '_' or '-'", key=key)]
+    return []
+
+
+def _at(key: str, problems: list[Problem]) -> list[Problem]:
+    return [Problem(p.text, p.clause, key) for p in problems]
+
+
+def _table(table: _Table) -> Iterator[Problem]:
+    yield from _named("table.id", table.id, 'the name of the table, e.g. "BJ-07"')
+    yield from _one_of("table.profile", table.profile, eligibility.PROFILES, "profile")
+    if table.profile in eligibility.PROFILES and table.profile not in eligibility.BUILT_PROFILES:
+        yield Problem(f"profile {table.profile} is not built yet", key="table.profile")
+    yield from _one_of("table.game", table.game, (GAME,), "game")
+    yield from _at("table.boxes", eligibility.boxes(table.boxes))
+    for name in dict.fromkeys(table.wagers):
+        yield from _one_of("table.wagers", name, list(eligibility.WAGERS), "wager")
+        if table.wagers.count(name) > 1:
+            yield Problem(f"{name} is listed {table.wagers.count(name)} times", key="table.wagers")
+    yield from _one_of("table.first_card", table.first_card, [p.value for p in FirstCardPolicy], "policy")
+    if not 0 <= table.cutting_card_tolerance <= 26:
+        text = f'{table.cutting_card_tolerance} cards: "approximately one quarter" leaves 0 to 26'
+        yield Problem(text, "13:69F-2.5(d)", "table.cutting_card_tolerance")
+
+
+def _cards(cards: _Cards) -> Iterator[Problem]:
+    if cards.decks_per_batch is None and any(b.decks is None for b in cards.batch or [_Batch()]):
+        yield Problem("is missing: the number of decks in each batch", key="cards.decks_per_batch")
+    if cards.cutting_card is None:
+        yield Problem("is missing: the colour of the cutting card", "13:69F-2.2(a)", "cards.cutting_card")
+    for index, batch in enumerate(cards.batch):
+        yield from _named(f"cards.batch[{index + 1}].id", batch.id, 'the name of the batch, e.g. "A"')
+        if batch.back is None:
+            yield Problem("is missing: the colour of the backs", key=f"cards.batch[{index + 1}].back")
+    ids = [batch.id for batch in cards.batch if batch.id is not None]
+    if len(set(ids)) < len(ids):
+        yield Problem("two batches have the same id", key="cards.batch")
+    backs = [batch.back for batch in cards.batch]
+    yield from _at("cards.cutting_card", eligibility.cutting_card(cards.cutting_card, backs, cards.edge))
+
+
+def _mode(file: _File, counts: list[int | None], roles: list[str]) -> Iterator[Problem]:
+    mode, key = file.table.mode, "table.mode"
+    yield from _one_of(key, mode, eligibility.MODES, "mode")
+    if mode in eligibility.MODES and mode not in eligibility.BUILT_MODES:
+        yield Problem(
+            f"mode {mode} is not built yet; this version runs {eligibility.BUILT_MODES[0]}", key=key
+        )
+    backs = [batch.back for batch in file.cards.batch]
+    if mode == "two-batch-shoe":
+        yield from _at("cards.batch", eligibility.batches(backs, counts))
+        yield from _needs("shoe", roles, "13:69F-2.6(a)", file)
+        yield from _needs("shuffler", roles, "13:69F-2.2(d)", file)
+    elif mode == "hand-dealt":
+        sizes = counts or [file.cards.decks_per_batch]
+        yield from _at(key, eligibility.hand_dealt(sizes, shuffler="shuffler" in roles))
+
+
+def _needs(role: str, roles: list[str], clause: str, file: _File) -> Iterator[Problem]:
+    """Exactly one device of this role; silent when a driver is unknown, since that may be the one."""
+    if roles.count(role) > 1:
+        yield Problem(f"{roles.count(role)} devices are a {role}: a table has one", key="devices")
+    elif role not in roles and len(roles) == len(file.devices):
+        yield Problem(f"this mode needs a {role}: no device here is one", clause, "devices")
+
+
+def _devices(devices: Mapping[str, _Device]) -> tuple[dict[str, DriverSpec | None], list[Problem]]:
+    """The driver of each device, None where it is unknown."""
+    from devices import registry
+    from firmware_bridge import errors, transports
+
+    specs: dict[str, DriverSpec | None] = {}
+    problems: list[Problem] = []
+    ports: dict[str, str] = {}
+    for name, device in devices.items():
+        key = f"devices.{name}"
+        specs[name] = None
+        problems += _named(key, name, "")
+        if name in {OPERATOR, SERVICE}:
+            problems.append(Problem(f"{name} is a name of the controller's own: take another", key=key))
+        if device.driver is None:
+            text = f"is missing: one of {', '.join(registry.names())}"
+            problems.append(Problem(text, key=f"{key}.driver"))
+        else:
+            try:
+                spec = specs[name] = registry.load(device.driver)
+                problems += _options(name, spec, device.model_extra or {})
+            except registry.DriverError as error:
+                problems.append(Problem(str(error), key=f"{key}.driver"))
+        if device.port is None:
+            problems.append(Problem("is missing: a transport URI", key=f"{key}.port"))
+            continue
+        try:
+            if not _LATER_PORT.fullmatch(device.port):
+                transports.parse_uri(device.port)
+        except errors.BadUri as error:
+            problems.append(Problem(str(error), key=f"{key}.port"))
+        if device.port in ports:
+            problems.append(Problem(f"devices.{ports[device.port]} has the same port", key=f"{key}.port"))
+        ports[device.port] = name
+    return specs, problems
+
+
+def _options(name: str, spec: DriverSpec, options: Mapping[str, Any]) -> Iterator[Problem]:
+    """Keys the driver does not read, and values it cannot take."""
+    known = [*_Device.model_fields, *spec.options]
+    unknown = [key for key in options if key not in spec.options]
+    for key in unknown:
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        yield Problem(f"the driver {spec.name} has no such key; {hint}", key=f"devices.{name}.{key}")
+    if not unknown:
+        try:
+            spec.reader(Setup(name, Random(0), options=options))
+        except OptionError as error:
+            yield Problem(str(error), key=f"devices.{name}")
+
+
+def _serves(game: str, specs: Mapping[str, DriverSpec | None]) -> Iterator[Problem]:
+    for name, spec in specs.items():
+        if spec is not None and game not in spec.games:
+            text = f"{spec.name} serves {', '.join(sorted(spec.games))}, not {game}"
+            yield Problem(text, key=f"devices.{name}.driver")
+
+
+def _paths(file: _File) -> Iterator[Problem]:
+    for key, text in (("service.socket", file.service.socket), ("journal.path", file.journal.path)):
+        if text == "":
+            yield Problem("is empty: give a file name", key=key)
+    if not file.journal.key:
+        yield Problem("is empty: give a file name", key="journal.key")
+    socket = _socket(file)
+    if socket is not None and len(str(socket).encode()) > 107:
+        yield Problem("is longer than the 107 bytes a socket's name may have", key="service.socket")
+
+
+def _later(file: _File) -> Iterator[Problem]:
+    """The shape of values that a later version acts on."""
+    listen, mqtt = file.panel.listen, file.uplink.mqtt
+    if listen is not None and not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}", listen):
+        yield Problem(f"{listen!r} is no HOST:PORT", key="panel.listen")
+    if mqtt is not None and not re.fullmatch(r"mqtts?://[^\s/]+(/\S*)?", mqtt):
+        yield Problem(f"{mqtt!r} is no mqtt:// or mqtts:// address", key="uplink.mqtt")
+
+
+def _notes(file: _File) -> Iterator[str]:
+    for name, device in file.devices.items():
+        if device.port is not None and _LATER_PORT.fullmatch(device.port):
+            yield f"devices.{name}.port: usb ports are not built yet, `cutcard run` cannot open {device.port}"
+    if file.panel.listen is not None:
+        yield f"panel.listen: the panel is not built yet, nothing listens on {file.panel.listen}"
+    if file.uplink.mqtt is not None:
+        yield f"uplink.mqtt: the uplink is not built yet, nothing is sent to {file.uplink.mqtt}"

@@ -1,0 +1,170 @@
+"""Which tables the rules allow at all: R-01..R-05, R-39, R-40 as pure functions over plain values.
+
+A value that is None is unknown (it was missing or misspelt and is reported elsewhere); the checks that need
+it are then left out, so that one mistake does not hide or invent another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+MODES = ("two-batch-shoe", "hand-dealt", "continuous", "manual-shoe")
+BUILT_MODES = ("two-batch-shoe",)
+PROFILES = ("nj-casino", "nj-casino-night")
+BUILT_PROFILES = ("nj-casino",)
+MOST_DECKS = 8
+"""Our own limit, decks a batch: the largest shoe and shuffler in use."""
+MOST_BOXES = 7
+"""Boxes on a blackjack layout."""
+
+ANY_DECKS = frozenset(range(1, MOST_DECKS + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong: `key` is its place in table.toml, `clause` the rule broken (None: our own limit)."""
+
+    text: str
+    clause: str | None = None
+    key: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.key}: " if self.key else ""
+        return f"{where}{self.text}" + (f" [{self.clause}]" if self.clause else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Wager:
+    """A wager: the deck counts a batch may have when it is offered, and the clause for that.
+
+    `settled_first` wagers are settled before the dealer's second card (2.17(d), 2.23(e)).
+    """
+
+    decks: frozenset[int] = ANY_DECKS
+    says: str = ""
+    clause: str = ""
+    settled_first: bool = False
+
+
+_TWO = Wager(ANY_DECKS - {1}, "at least 2 decks", "13:69F-2.2(a)2")
+_FOUR = Wager(ANY_DECKS - {1, 2, 3}, "at least 4 decks", "13:69F-2.2(a)3")
+_SIX_OR_EIGHT = Wager(frozenset({6, 8}), "exactly 6 or 8 decks", "13:69F-2.2(a)4")
+
+WAGERS: Mapping[str, Wager] = {
+    "match-the-dealer": replace(_SIX_OR_EIGHT, settled_first=True),
+    "optional-bonus": _SIX_OR_EIGHT,
+    "twenty-point": _TWO,
+    "in-between": _TWO,
+    "seven": replace(_FOUR, settled_first=True),
+    "progressive": _FOUR,
+    "over-under-13": Wager(settled_first=True),
+    "same-suit": Wager(settled_first=True),
+    "bonus": Wager(),
+}
+"""R-03: floors are read a batch in play, not over both."""
+
+ONE_OF = ("over-under-13", "same-suit", "seven")
+"""The additional wagers of 2.17(a): one of them, and none beside the progressive (R-40)."""
+
+
+def decks(counts: Sequence[int | None], wagers: Sequence[str]) -> list[Problem]:
+    """R-01, R-03: `counts` are the decks of each batch in play, any order; equal counts are judged once."""
+    found = []
+    for count in sorted({count for count in counts if count is not None}):
+        if count < 1:
+            found.append(Problem(f"{count} decks a batch: at least one is needed", "13:69F-2.2(a)"))
+            continue
+        if count > MOST_DECKS:
+            found.append(Problem(f"{count} decks a batch: Cutcard handles at most {MOST_DECKS}"))
+            continue
+        for name in dict.fromkeys(wagers):
+            wager = WAGERS.get(name)
+            if wager is not None and count not in wager.decks:
+                text = f"{name} needs {wager.says} a batch, this table has {count}"
+                found.append(Problem(text, wager.clause))
+    return found
+
+
+def exclusions(wagers: Sequence[str]) -> list[Problem]:
+    """R-39, R-40: wagers that may not be offered together."""
+    offered = set(wagers)
+    found = [
+        Problem(f"match-the-dealer may not be offered together with {other}", "13:69F-2.23(g)")
+        for other in ("optional-bonus", "in-between")
+        if {"match-the-dealer", other} <= offered
+    ]
+    small = [name for name in ONE_OF if name in offered]
+    if "progressive" in offered:
+        found += [
+            Problem(f"{name} may not be offered where the progressive is", "13:69F-2.17(a)") for name in small
+        ]
+    if len(small) > 1:
+        text = f"only one of {', '.join(ONE_OF)} may be offered, not {' and '.join(small)}"
+        found.append(Problem(text, "13:69F-2.17(a)"))
+    return found
+
+
+def batches(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[Problem]:
+    """R-05 for a shoe with a shuffler: two batches, equal decks, different backs."""
+    found = []
+    if len(backs) != 2:
+        found.append(Problem(f"two batches are needed, {len(backs)} given", "13:69F-2.2(d)1"))
+    known = [count for count in counts if count is not None]
+    if len(set(known)) > 1:
+        each = " and ".join(str(count) for count in known)
+        found.append(
+            Problem(f"the batches must have an equal number of decks, they have {each}", "13:69F-2.2(d)1")
+        )
+    colours = [_colour(back) for back in backs if back is not None]
+    if len(colours) > 1 and len(set(colours)) < len(colours):
+        found.append(
+            Problem(
+                f"the batches must have backs of different colours, both are {colours[0]}", "13:69F-2.2(d)2"
+            )
+        )
+    return found
+
+
+def cutting_card(colour: str | None, backs: Sequence[str | None], edge: str | None) -> list[Problem]:
+    """R-02: readily distinguishable from every back and from the edge of the cards."""
+    if colour is None:
+        return []
+    found = []
+    worn = dict.fromkeys(_colour(back) for back in backs if back is not None)
+    if _colour(colour) in worn:
+        found.append(
+            Problem(
+                f"the cutting card is {colour} like the backs of a batch: take another colour",
+                "13:69F-2.2(a)",
+            )
+        )
+    if edge is not None and _colour(colour) == _colour(edge):
+        found.append(
+            Problem(
+                f"the cutting card is {colour} like the edges of the cards: take another", "13:69F-2.2(a)"
+            )
+        )
+    return found
+
+
+def hand_dealt(counts: Sequence[int | None], *, shuffler: bool) -> list[Problem]:
+    """R-03, R-04: one or two decks, and a shuffler always."""
+    found = [
+        Problem(f"a hand-dealt game has one or two decks, this table has {count}", "13:69F-2.2(a)1")
+        for count in sorted({count for count in counts if count is not None and count > 2})
+    ]
+    if not shuffler:
+        found.append(Problem("a hand-dealt game needs an automated shuffler", "13:69F-2.2(c)"))
+    return found
+
+
+def boxes(count: int | None) -> list[Problem]:
+    """1..7 betting areas on a layout."""
+    if count is None or 1 <= count <= MOST_BOXES:
+        return []
+    return [Problem(f"a blackjack layout has 1 to {MOST_BOXES} boxes, not {count}")]
+
+
+def _colour(name: str) -> str:
+    return " ".join(name.casefold().split())
