@@ -103,14 +103,14 @@ def plain(value: Any) -> Any:
     if kind is dict or isinstance(value, Mapping):
         for key in value:
             if type(key) is not str:
-                raise TypeError(f"a fact has a key that is not plain text: {key!r}")
+                raise TypeError(f"a fact has a key that is a {type(key).__name__}, not plain text")
         return {key: plain(value[key]) for key in sorted(value, key=_order)}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, str):
         return str.__str__(value)
     raise TypeError(
-        f"a fact holds a {kind.__name__} ({value!r}): only None, bool, int, str, bytes, list and dict"
+        f"a fact holds a {kind.__name__}; only None, bool, int, str, bytes, list and dict can be journaled"
     )
 
 
