@@ -1,0 +1,139 @@
+"""The pure decoder of a managed device's wire: a dump or capture in, device events out, nothing asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devices.base import Counters, DriverOutput, Maker, Setup
+from devices.events import (
+    CommandDone,
+    CommandRefused,
+    CommandSeen,
+    DeviceEvent,
+    FrameRejected,
+    GapPossible,
+    Rebooted,
+)
+from devices.managed_messages import (
+    DEVICE,
+    EVENTS,
+    IDENTITY,
+    OS,
+    READ_EVENTS,
+    Dialect,
+    Malformed,
+    Ring,
+    check_identity,
+    check_ring,
+    error_name,
+    noise,
+    plain,
+    translated,
+)
+from firmware_bridge import smp
+from firmware_bridge.framing import smp_console
+
+
+class ManagedDecoder:
+    """Takes answers and requests of any number of sessions; an event read twice is told once."""
+
+    def __init__(self, setup: Setup, dialect: Dialect) -> None:
+        self.device = setup.device
+        self.counters = Counters()
+        self._dialect = dialect
+        self._event = Maker(setup)
+        self._decoder = smp_console.Decoder()
+        self._boot: int | None = None
+        self._since: int | None = None
+
+    def start(self, now: float) -> Sequence[DriverOutput]:
+        del now
+        return []
+
+    def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        out: list[DriverOutput] = []
+        for item in self._decoder.feed(data):
+            if isinstance(item, smp_console.Packet):
+                out += self._packet(item.data, now)
+            else:
+                out += noise([item], self._event, now)
+        return out
+
+    def tick(self, now: float) -> Sequence[DriverOutput]:
+        del now
+        return []
+
+    def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
+        """The end of the input: what is left of it is told."""
+        del reason
+        return [*noise(self._decoder.flush(), self._event, now)]
+
+    def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
+        del n, now
+        return []
+
+    def deadline(self) -> float | None:
+        return None
+
+    def _packet(self, packet: bytes, now: float) -> list[DeviceEvent]:
+        message = smp.decode(packet)
+        try:
+            if isinstance(message, smp.Malformed):
+                raise Malformed(message.reason)
+            out = self._message(message, packet, now)
+        except Malformed as wrong:
+            return [self._event(FrameRejected, now, raw=packet, reason=str(wrong), bytes=len(packet))]
+        self.counters.frames += 1
+        return out
+
+    def _message(self, message: smp.Message, packet: bytes, now: float) -> list[DeviceEvent]:
+        what, failure = (message.group, message.command), smp.failure(message)
+        if message.op is smp.Op.WRITE:
+            return self._seen(message, packet, now)
+        if message.op is smp.Op.READ:
+            return []
+        if failure is not None and message.group != OS:
+            code, name = str(failure.rc), error_name(failure.group, failure.rc)
+            return [self._event(CommandRefused, now, raw=packet, code=code, name=name)]
+        if failure is not None:
+            return []
+        if message.op is smp.Op.WRITE_ANSWER:
+            return [] if message.group == OS else [self._event(CommandDone, now, raw=packet)]
+        if what == IDENTITY:
+            return self._restarted(check_identity(message.body)["boot"], now)
+        if what == READ_EVENTS:
+            return self._ring(check_ring(message.body), now)
+        return []
+
+    def _seen(self, message: smp.Message, packet: bytes, now: float) -> list[DeviceEvent]:
+        """A host's write; its echo of a session is none."""
+        if message.group in {OS, EVENTS}:
+            return []
+        known = (
+            c.spec.name
+            for c in self._dialect.commands
+            if (c.group, c.command) == (message.group, message.command)
+        )
+        name = next(known, f"{message.group}/{message.command}") if message.group != DEVICE else "settings"
+        args = tuple(f"{key}={plain(value)}" for key, value in message.body.items())
+        return [self._event(CommandSeen, now, raw=packet, command=name, args=args)]
+
+    def _restarted(self, boot: int, now: float) -> list[DeviceEvent]:
+        before, self._boot = self._boot, boot
+        if before in {None, boot}:
+            return []
+        self._since = 1
+        return [self._event(Rebooted, now, boot=boot)]
+
+    def _ring(self, ring: Ring, now: float) -> list[DeviceEvent]:
+        out = self._restarted(ring.boot, now)
+        for entry in ring.entries:
+            since = entry.n if self._since is None else self._since
+            if entry.n < since:
+                self.counters.repeats += 1
+                continue
+            if entry.n > since:
+                out.append(self._event(GapPossible, now, missing=entry.n - since))
+            out.append(translated(self._dialect, entry, self._event, now))
+            self._since = entry.n + 1
+        return out

@@ -1,0 +1,63 @@
+"""Commands of a managed device, beside the parked read of its events."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from devices.base import DriverOutput, Setup
+from devices.managed import PLAY, Managed, Phase, exchange
+from devices.managed_messages import Body, CommandDef, Dialect, Malformed
+from firmware_bridge import link
+from firmware_bridge.link import Complete, NotSent, Unknown
+
+_COMMAND = "command"
+
+
+class ManagedControlled(Managed):
+    """The command form: one command on the wire at a time, in order."""
+
+    def __init__(self, setup: Setup, dialect: Dialect) -> None:
+        self._waiting: deque[tuple[str, CommandDef, Body]] = deque()
+        self._running: str | None = None
+        super().__init__(setup, dialect)
+
+    def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
+        if call_id == self._running or any(call_id == waiting for waiting, _, _ in self._waiting):
+            return []
+        try:
+            wanted = self._dialect.find(name)
+            body = wanted.body(args)
+        except Malformed as wrong:
+            return [Complete(call_id, NotSent(str(wrong)))]
+        if self._phase is not Phase.READY:
+            return [Complete(call_id, NotSent("there is no session with the device"))]
+        self._play_until = now + PLAY
+        self._waiting.append((call_id, wanted, body))
+        return self._next(now)
+
+    def _next(self, now: float) -> list[DriverOutput]:
+        if self._running is not None or not self._waiting:
+            return []
+        call_id, wanted, body = self._waiting.popleft()
+        self._running = call_id
+        return self._ask(exchange(_COMMAND, wanted, body), now)
+
+    def _ended(self, call: str, outcome: link.Outcome, now: float) -> list[DriverOutput]:
+        if call != _COMMAND:
+            return super()._ended(call, outcome, now)
+        self._asked.pop(call)
+        call_id, self._running = self._running, None
+        assert call_id is not None
+        out: list[DriverOutput] = [Complete(call_id, outcome)]
+        if isinstance(outcome, Unknown):
+            return [*out, *self._fail(outcome.reason, now)]
+        return [*out, *self._next(now)]
+
+    def _drop(self, reason: str, now: float) -> list[DriverOutput]:
+        waiting, self._waiting = self._waiting, deque()
+        return [
+            *(Complete(call_id, NotSent(reason)) for call_id, _, _ in waiting),
+            *super()._drop(reason, now),
+        ]

@@ -1,0 +1,90 @@
+"""Driver of a managed shoe (docs/protocols/managed.md, group 67)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from devices.base import CommandSpec, DriverSpec
+from devices.events import DECK, CardDrawn, CutCard, Lid, LockChanged, ShoeEmpty
+from devices.managed import OPTIONS, Managed
+from devices.managed_capture import ManagedDecoder
+from devices.managed_control import ManagedControlled
+from devices.managed_messages import (
+    SHOE,
+    Body,
+    CommandDef,
+    Dialect,
+    Translated,
+    fault,
+    flag,
+    plain,
+    uint,
+)
+
+_CARDS = frozenset(DECK)
+
+
+def _check_status(body: Body) -> dict[str, Any]:
+    for key in ("locked", "lid", "empty"):
+        flag(body, key)
+    uint(body, "drawn")
+    return dict(plain(body))
+
+
+def _check_lock(body: Body) -> dict[str, Any]:
+    return {"locked": flag(body, "locked")}
+
+
+def _card(body: Body) -> Translated:
+    """A card that came out is a card, even when its name makes no sense."""
+    card, back = body.get("c"), body.get("b")
+    diag: tuple[str, ...] = ()
+    if card is not None and card not in _CARDS:
+        card, diag = None, ("bad_card",)
+    if back is not None and not isinstance(back, str):
+        back, diag = None, (*diag, "bad_back")
+    return CardDrawn, {"card": card, "back": back, "face_up": body.get("up") is True, "diag": diag}
+
+
+def translate(kind: str, body: Body) -> Translated | None:
+    match kind:
+        case "card":
+            return _card(body)
+        case "cut":
+            return CutCard, {}
+        case "empty":
+            return ShoeEmpty, {}
+        case "lid":
+            return Lid, {"open": flag(body, "open")}
+        case "lock":
+            return LockChanged, {"locked": flag(body, "locked")}
+        case "fault":
+            return fault(body)
+        case _:
+            return None
+
+
+STATUS = CommandDef(CommandSpec("status", "state of the shoe", reads=True), SHOE, 0, _check_status)
+DIALECT = Dialect(
+    device_class="shoe",
+    status=STATUS,
+    commands=(
+        STATUS,
+        CommandDef(CommandSpec("lock", "lock the shoe: no card comes out"), SHOE, 1, _check_lock),
+        CommandDef(CommandSpec("unlock", "unlock the shoe"), SHOE, 2, _check_lock),
+    ),
+    translate=translate,
+)
+SPEC = DriverSpec(
+    name="managed-shoe",
+    role="shoe",
+    games=frozenset({"baccarat", "blackjack"}),
+    baud=115200,
+    polled=True,
+    commands=tuple(c.spec for c in DIALECT.commands),
+    reader=partial(Managed, dialect=DIALECT),
+    controlled=partial(ManagedControlled, dialect=DIALECT),
+    decoder=partial(ManagedDecoder, dialect=DIALECT),
+    options=OPTIONS,
+)

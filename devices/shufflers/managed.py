@@ -1,0 +1,127 @@
+"""Driver of a managed shuffler (docs/protocols/managed.md, group 66)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from devices.base import CommandSpec, DriverSpec
+from devices.events import BatchReleased, CycleAborted, CycleCompleted, CycleStarted, Door, Jam
+from devices.managed import OPTIONS, Managed
+from devices.managed_capture import ManagedDecoder
+from devices.managed_control import ManagedControlled
+from devices.managed_messages import (
+    SETTINGS,
+    SHUFFLER,
+    Body,
+    CommandDef,
+    Dialect,
+    Malformed,
+    Translated,
+    check_settings,
+    counts,
+    fault,
+    flag,
+    plain,
+    text,
+    token,
+    uint,
+)
+
+
+def _check_status(body: Body) -> dict[str, Any]:
+    text(body, "state")
+    text(body, "mode")
+    uint(body, "inside")
+    uint(body, "cycle")
+    flag(body, "door")
+    token(body)
+    return dict(plain(body))
+
+
+def _check_start(body: Body) -> dict[str, Any]:
+    return {"cycle": uint(body, "cycle")}
+
+
+def _check_release(body: Body) -> dict[str, Any]:
+    return {"count": uint(body, "count"), "inside": uint(body, "inside")}
+
+
+def _check_report(body: Body) -> dict[str, Any]:
+    return {
+        "cycle": uint(body, "cycle"),
+        "token": token(body),
+        "count": uint(body, "count"),
+        "mode": text(body, "mode"),
+        "composition": counts(body, "composition"),
+        "backs": counts(body, "backs"),
+        "unread": uint(body, "unread"),
+    }
+
+
+def _check_nothing(body: Body) -> dict[str, Any]:
+    del body
+    return {}
+
+
+def translate(kind: str, body: Body) -> Translated | None:
+    match kind:
+        case "start":
+            return CycleStarted, {"cycle": uint(body, "cycle"), "token": _proof(body)}
+        case "done":
+            return CycleCompleted, {**_check_report(body), "token": _proof(body)}
+        case "abort":
+            return CycleAborted, {"cycle": uint(body, "cycle"), "cause": text(body, "cause")}
+        case "out":
+            fields = {"count": uint(body, "count"), "inside": uint(body, "inside"), "token": token(body)}
+            return BatchReleased, fields
+        case "door":
+            return Door, {"open": flag(body, "open")}
+        case "jam":
+            return Jam, {"place": text(body, "place"), "attempt": uint(body, "attempt")}
+        case "fault":
+            return fault(body)
+        case _:
+            return None
+
+
+def _proof(body: Body) -> str:
+    """The token that a started or completed cycle must carry."""
+    found = token(body)
+    if found is None:
+        raise Malformed("no token")
+    return found
+
+
+STATUS = CommandDef(CommandSpec("status", "state of the shuffler", reads=True), SHUFFLER, 0, _check_status)
+DIALECT = Dialect(
+    device_class="shuffler",
+    status=STATUS,
+    commands=(
+        STATUS,
+        CommandDef(CommandSpec("settings", "settings, checked", reads=True), *SETTINGS, check_settings),
+        CommandDef(
+            CommandSpec("start", "start a cycle with the host's token", args=("token",), moves_cards=True),
+            SHUFFLER, 1, _check_start,
+        ),
+        CommandDef(CommandSpec("abort", "abort the running cycle"), SHUFFLER, 2, _check_nothing),
+        CommandDef(
+            CommandSpec("release", "let the batch out", args=("token",), moves_cards=True),
+            SHUFFLER, 3, _check_release,
+        ),
+        CommandDef(CommandSpec("report", "the last cycle's report", reads=True), SHUFFLER, 4, _check_report),
+    ),
+    translate=translate,
+)  # fmt: skip
+SPEC = DriverSpec(
+    name="managed-shuffler",
+    role="shuffler",
+    games=frozenset({"baccarat", "blackjack"}),
+    baud=115200,
+    polled=True,
+    commands=tuple(c.spec for c in DIALECT.commands),
+    reader=partial(Managed, dialect=DIALECT),
+    controlled=partial(ManagedControlled, dialect=DIALECT),
+    decoder=partial(ManagedDecoder, dialect=DIALECT),
+    options=OPTIONS,
+)
