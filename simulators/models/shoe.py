@@ -126,7 +126,7 @@ class Shoe(Machine):
         unread = self.traps.sprung("misread") is not None or (
             self.misread > 0 and self._random.random() < self.misread
         )
-        self.drawn += 1
+        self.drawn += self.powered
         self._happen("drawn", face=None if unread else card.face, back=card.back, up=up)
         return card
 

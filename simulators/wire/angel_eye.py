@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from simulators.models.baccarat import Baccarat, Result
 from simulators.models.machine import Happening, Traps
 from simulators.models.shoe import Shoe
-from simulators.wire.device import Outbox, earliest
+from simulators.wire.device import Outbox, Silence, earliest
 
 STX, ETX, ENQ, ACK, NAK = 0x02, 0x03, 0x05, 0x06, 0x15
 NAK_BCC, NAK_NO_ETX, NAK_FORMAT, NAK_COMMAND, NAK_TYPE, NAK_BUSY = 0x02, 0x03, 0x11, 0x13, 0x14, 0x21
@@ -104,6 +104,7 @@ class AngelEye:
     ) -> None:
         self.shoe = shoe
         self.traps = Traps()
+        self._silence = Silence(self.traps)
         self.bcc_includes_stx = bcc_includes_stx
         self.busy = False
         self.error: int | None = None
@@ -238,6 +239,7 @@ class AngelEye:
             if len(command) >= MAX_COMMAND:
                 self._finish(NAK_NO_ETX, now)
         elif len(command) == end + 3:
+            self._free_at = max(self._free_at, now + 2 * ANSWER_S)
             self._finish(self._judge(command, end), now)
 
     def _judge(self, command: bytes, end: int) -> int | None:
@@ -263,7 +265,7 @@ class AngelEye:
 
     def _finish(self, nak: int | None, now: float) -> None:
         self._command.clear()
-        if self.traps.sprung("silent"):
+        if self._silence.covers(now):
             return
         at = now + ANSWER_S
         if trap := self.traps.sprung("late_answer"):

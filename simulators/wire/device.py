@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Protocol
 
-from simulators.models.machine import Machine
+from simulators.models.machine import Machine, Traps
 
 
 class WireDevice(Protocol):
@@ -49,6 +49,22 @@ class Outbox:
 
     def clear(self) -> None:
         self._heap.clear()
+
+
+class Silence:
+    """The trap `silent`: where it springs nothing is answered any more, for `value` s or for ever."""
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+        self._until: float | None = None
+
+    def covers(self, now: float) -> bool:
+        """Count one request at `now`; whether it goes unanswered."""
+        if self._until is None and (trap := self._traps.sprung("silent")):
+            self._until = float("inf") if trap.value is None else now + float(trap.value)
+        if self._until is not None and now >= self._until:
+            self._until = None
+        return self._until is not None
 
 
 def earliest(*times: float | None) -> float | None:

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from simulators.models.machine import Happening, Machine, Traps
 from simulators.wire import cbor, console
-from simulators.wire.device import Outbox, earliest
+from simulators.wire.device import Outbox, Silence, earliest
 
 OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
 READ, WRITE = 0, 2
@@ -103,7 +103,7 @@ class ManagedDevice:
         self._ring_size = ring
         self._waits = waits
         self._seen = 0
-        self._silent_until: float | None = None
+        self._silence = Silence(self.traps)
         self._reset_at: float | None = None
         self._commands: dict[tuple[int, int, int], Command] = {
             (OS, 0, READ): self._echo,
@@ -223,7 +223,7 @@ class ManagedDevice:
         if version > 1 or op not in (READ, WRITE) or length != len(body) or length > MAX_BODY:
             return
         self.requests += 1
-        if self._is_silent(now):
+        if self._silence.covers(now):
             return
         request = _Request(version, op, group, sequence, command, body)
         if op == WRITE and (kept := self._cache.get(request.key)):
@@ -285,13 +285,6 @@ class ManagedDevice:
         self._out.put(now, text)
         if self.traps.sprung("duplicate_answer"):
             self._out.put(now, text)
-
-    def _is_silent(self, now: float) -> bool:
-        if self._silent_until is None and (trap := self.traps.sprung("silent")):
-            self._silent_until = float("inf") if trap.value is None else now + float(trap.value)
-        if self._silent_until is not None and now >= self._silent_until:
-            self._silent_until = None
-        return self._silent_until is not None
 
     def _read_events(self, request: _Request, body: Body, now: float) -> Body | None:
         since, most, wait = number(body, "since"), number(body, "max", MAX_EVENTS), number(body, "wait", 0)
