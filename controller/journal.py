@@ -81,6 +81,7 @@ PRAGMAS = (
     f"PRAGMA journal_size_limit = {WAL_PAGES * 4096}",
 )
 READ_BACK = (("PRAGMA journal_mode", "wal"), ("PRAGMA synchronous", 2))
+WHOSE = "PRAGMA application_id"
 BEGIN = "BEGIN IMMEDIATE"
 INSERT = "INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 COMMIT = "COMMIT"
@@ -139,7 +140,13 @@ class Journal(ChainedLog):
 
     def _check(self) -> set[bytes]:
         """Follow the chain from the last checkpoint to the end; returns the boot ids met."""
-        before = self._fetch(max(self._last_checkpoint() - 2, 0), 1)[0]
+        try:
+            first = max(self._last_checkpoint() - 1, 1)
+        except JournalError:
+            first = 1  # the way there is damaged: the chain tells where
+        before = self._fetch(first - 1, 1)[0]
+        if before.seq != first:
+            raise JournalCorrupt(first, f"the fact is missing; fact {before.seq} stands in its place")
         chain, boots = Chain(before.seq, before.hash), {before.boot}
         while rows := self._fetch(chain.seq, CHUNK):
             for row in rows:
@@ -195,7 +202,10 @@ class Journal(ChainedLog):
         return _rows(self._db, after, limit)
 
     def _last_checkpoint(self) -> int:
-        row: tuple[int] | None = self._db.execute(LAST_CHECKPOINT).fetchone()
+        try:
+            row: tuple[int] | None = self._db.execute(LAST_CHECKPOINT).fetchone()
+        except sqlite3.Error as error:
+            raise _translated(error, self._seq + 1) from error
         return row[0] if row else 0
 
 
@@ -345,10 +355,12 @@ def _reader(path: Path, mode: str) -> sqlite3.Connection:
     return db
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
     """The writer's connection, with every pragma set and the durable ones read back (I-63)."""
     db = _reader(path, "mode=rw")
     try:
+        if not fresh and db.execute(WHOSE).fetchone()[0] != APPLICATION_ID:
+            raise JournalUnreadable(f"{path} is no Cutcard journal: name another file with [journal] path")
         for statement in PRAGMAS:
             db.execute(statement).fetchall()
         for statement, wanted in READ_BACK:
@@ -398,7 +410,7 @@ def _create(path: Path, key: bytes, clock: Clock, boot: bytes) -> None:
     seed = MemoryJournal(clock, boot_id=boot, key=key)
     try:
         os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640))
-        with closing(_connect(draft)) as db:
+        with closing(_connect(draft, fresh=True)) as db:
             db.execute(BEGIN)
             for statement in CREATE:
                 db.execute(statement)
