@@ -169,12 +169,15 @@ def _judge_offer_cut(rules: TableRules, state: TableState, args: Args) -> Judged
         raise ValueError("box=NUMBER or box=dealer is missing")
     seat, refused = _seat(rules, args["box"]), _flag(args, "refused")
     open_to = [s for s in cut_order(rules, state) if s not in state.declined]
-    first_arrival = state.shoe.number == 0 and seat != DEALER
+    anyone = not state.last_boxes and seat != DEALER
     if state.cutter is not None:
         return Refusal("already_accepted", f"{state.cutter} took the cut", expected=("cut position=N",))
-    if seat not in open_to or (seat != open_to[0] and not first_arrival):
+    if seat not in open_to or (seat != open_to[0] and not anyone):
         return Refusal(
-            "wrong_cutter", f"the cut goes to {open_to[0]}", "13:69F-2.5(e)", (f"offer_cut box={open_to[0]}",)
+            "wrong_cutter",
+            f"the cut goes to {open_to[0]}",
+            "13:69F-2.5(e)",
+            (f"offer_cut box={open_to[0].removeprefix('box ')}",),
         )
     if refused and seat == DEALER:
         return Refusal("dealer_cuts", "when nobody accepts, the dealer cuts", "13:69F-2.5(f)")
@@ -185,7 +188,12 @@ def _judge_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
     position, size = _whole(args, "position"), rules.batch_size
     if state.cutter is None:
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
-        return Refusal("nobody_cuts", "offer the cut first", "13:69F-2.5(e)", (f"offer_cut box={offer}",))
+        return Refusal(
+            "nobody_cuts",
+            "offer the cut first",
+            "13:69F-2.5(e)",
+            (f"offer_cut box={offer.removeprefix('box ')}",),
+        )
     if not MIN_CUT <= position <= size - MIN_CUT:
         return Refusal(
             "cut_too_near_the_end",

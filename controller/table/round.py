@@ -24,7 +24,7 @@ def cutters(
 ) -> tuple[str, ...]:
     """Who is offered the cut, first to last, 13:69F-2.5(e): the first of these who accepts cuts.
 
-    New game: the first player to arrive, so any box. The cutting card at a box: that box. At the dealer's
+    New game, or no round since: the first player to arrive, so any box. The cutting card at a box: that box. At the dealer's
     hand, or a discretionary shuffle: the player farthest to the dealer's right. Then clockwise (2.5(f)), at
     last the dealer.
     """

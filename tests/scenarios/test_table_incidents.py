@@ -1,0 +1,299 @@
+"""Incidents and restarts at the table core, devices played by hand (rules.md, sections J and L)."""
+
+import pytest
+
+from controller.table.inputs import Role
+from controller.table.state import Place, checkpoint, restore
+from devices import events as ev
+from firmware_bridge.link import Done
+from tests.support.table import Table
+
+SUPERVISOR = frozenset({Role.SUPERVISOR})
+
+
+def at_rack_full() -> Table:
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("shuffle_now")
+    t.end_shoe()
+    return t
+
+
+@pytest.mark.rule("R-07", "R-14")
+def test_inc1_discards_loaded_cycle_never_started_batch_taken_out_no_shoe_may_start():
+    t = at_rack_full()
+    t.take()
+    t.tap("load_shuffler", batch="A")
+    for tap, args in [("offer_cut", {"box": 1}), ("cut", {"position": 26}), ("load_shoe", {"batch": "B"})]:
+        assert t.refused(tap, **args).code == "unexpected"
+    t.event(ev.Door, "shuffler", open=True)
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=None)
+    assert t.codes == ["taken_without_proof"]
+    assert t.state.phase.value == "batch_taken"
+    assert t.refused("load_shoe", batch="A").code == "unexpected"
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    assert t.refused("offer_cut", box=1).code == "fault_latched"
+    t.complete()
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.cut_and_load("B")
+    assert t.state.shoe.batch == "B"
+
+
+@pytest.mark.rule("R-22")
+def test_inc1_a_card_from_a_batch_that_was_never_loaded_through_the_table_stops_everything():
+    t = at_rack_full()
+    t.take()
+    t.tap("load_shuffler", batch="A")
+    t.event(ev.CardDrawn, card="8S", back="red")
+    assert t.codes == ["stray_card"]
+    assert t.refused("start_shuffle").code == "fault_latched"
+    assert t.facts[-2].sealed["card"] == "8S"
+
+
+@pytest.mark.rule("R-55")
+def test_inc6_sixteen_cards_left_inside_the_batch_is_short_and_never_complete():
+    t = Table()
+    t.open_to_shoe()
+    t.complete(count=36, backs={"blue": 36}, composition={})
+    assert t.codes == ["wrong_count"]
+    t.tap("shuffle_now")
+    t.end_shoe()
+    assert t.refused("take_from_shuffler").code == "fault_latched"
+    fault = t.state.faults[0]
+    assert t.refused("clear", SUPERVISOR, fault=fault.id).code == "cause_remains"
+    assert t.refused("start_shuffle").code == "batch_unfit"
+
+
+def test_inc6_cards_that_stay_inside_at_the_release_keep_the_batch_from_the_shoe():
+    t = at_rack_full()
+    t.tap("take_from_shuffler")
+    token = t.effects[-1].args["token"]
+    t.end(Done({"count": 36, "inside": 16}))
+    t.event(ev.BatchReleased, "shuffler", count=36, inside=16, token=token)
+    assert t.codes == ["cards_inside"]
+    assert t.state.batches["B"].cards == {Place.IN_HAND: 36, Place.SHUFFLER: 16}
+    assert t.refused("load_shuffler", batch="B").code == "shuffler_not_empty"
+    t.event(ev.BatchReleased, "shuffler", count=16, inside=0, token=None)
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.complete()
+    for fault in t.state.faults:
+        t.tap("clear", SUPERVISOR, fault=fault.id)
+    t.take()
+    assert t.state.phase.value == "batch_taken"
+
+
+@pytest.mark.rule("R-76")
+def test_inc7_sort_mode_is_found_before_the_start_and_in_the_report():
+    t = Table()
+    t.open_to_shoe()
+    t.complete(mode="sort")
+    assert t.codes == ["wrong_mode"]
+    assert t.state.batches["B"].proof is None
+
+
+@pytest.mark.rule("R-07")
+def test_the_same_batch_twice_is_refused_also_across_a_restart():
+    t = at_rack_full()
+    for restarted in (False, True):
+        if restarted:
+            t.state = restore(checkpoint(t.state))
+            t.boot("11" * 16)
+            t.links_up(state="done", inside=52)
+        refusal = t.refused("load_shuffler", batch="A")
+        assert refusal.code == "shuffler_not_empty"
+    t.take()
+    assert t.refused("load_shuffler", batch="B").code == "batch_is_shuffled"
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.tap("offer_cut", box="3")
+    t.tap("cut", position=20)
+    t.tap("insert_cutting_card", position=20)
+    refusal = t.refused("load_shoe", batch="A")
+    assert (refusal.code, refusal.clause) == ("same_batch_twice", "13:69F-2.2(d)4")
+    assert refusal.expected == ("load_shoe batch=B",)
+
+
+@pytest.mark.rule("R-05", "R-08")
+def test_a_card_of_the_other_back_colour_stops_the_next_round_and_the_batch():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1")
+    t.draw(back="blue")
+    assert t.codes == ["wrong_back"]
+    for _ in range(3):
+        t.draw()
+    t.tap("round_settled")
+    assert t.refused("bets_closed", boxes="1").code == "fault_latched"
+    assert t.state.batches["A"].unfit == "wrong_back"
+
+
+@pytest.mark.rule("R-08")
+def test_a_foreign_card_seen_in_the_rack_and_a_wrong_height_take_the_batch_out():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("shuffle_now")
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    t.tap("collect_rack", gauge="over", other_backs=1)
+    assert t.codes == ["rack_gauge", "rack_wrong_back"]
+    assert t.state.batches["A"].unfit == "rack_gauge"
+
+
+def test_the_first_copy_too_many_is_found_at_the_shoe_and_not_named():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1")
+    t.event(ev.CardDrawn, card=t.stack[-1], back="red")
+    t.event(ev.CardDrawn, card=t.stack[-1], back="red")
+    (fault,) = t.state.faults
+    assert fault.code == "too_many_copies"
+    assert t.stack[-1] not in fault.cause
+
+
+def test_a_shoe_that_ends_short_names_the_batch():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("shuffle_now")
+    for _ in range(40):
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    assert t.codes == ["cards_missing"]
+    t.tap("collect_rack", gauge="short")
+    assert t.state.batches["A"].cards == {Place.SHOE: 11, Place.RACK: 41}
+
+
+@pytest.mark.rule("R-35")
+def test_a_shoe_that_runs_dry_in_mid_round_latches_and_keeps_the_round():
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1")
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    assert t.codes == ["shoe_dry"]
+    assert t.refused("round_settled").code == "fault_latched"
+    assert t.state.phase.value == "playing"
+
+
+# --- S9: restarts ---
+
+
+def restarted(t: Table, boot: str = "22" * 16, **links) -> Table:
+    """The same table after a crash: state as the journal rebuilds it, then sessions with both devices."""
+    t.state = restore(checkpoint(t.state))
+    t.boot(boot)
+    t.links_up(**links)
+    return t
+
+
+@pytest.mark.rule("R-69")
+def test_s9_restart_in_mid_round_resumes_the_same_round_batch_and_cutting_card_flag():
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1,4")
+    t.event(ev.CutCard)
+    before = t.state
+    restarted(t, state="shuffling", inside=52)
+    for name in ("phase", "round", "rounds", "shoe", "batches", "shuffler", "faults", "last_boxes"):
+        assert getattr(t.state, name) == getattr(before, name), name
+    t.tap("cutting_card_at", box="1")
+    t.tap("round_settled")
+    assert t.state.phase.value == "shoe_end"
+
+
+@pytest.mark.rule("R-69")
+def test_s9_same_boot_and_our_cycle_keeps_the_shuffle():
+    t = Table()
+    t.open_to_shoe()
+    restarted(t, state="done", inside=52)
+    t.complete()
+    assert t.codes == []
+    assert t.state.batches["B"].proof is not None
+
+
+@pytest.mark.rule("R-69", "R-36b")
+def test_s9_the_shuffler_rebooted_in_mid_cycle_voids_and_latches():
+    t = Table()
+    t.open_to_shoe()
+    restarted(t, shuffler_boot=2, state="loaded", inside=52, token=None)
+    assert t.codes == ["shuffle_void"]
+    assert t.state.shuffler.stage.value == "none"
+
+
+def test_s9_a_stored_batch_survives_a_reboot_only_if_all_is_as_it_was():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    restarted(t, shuffler_boot=2, state="done", inside=52)
+    assert t.codes == []
+    restarted(t, "33" * 16, shuffler_boot=3, state="done", inside=51)
+    assert t.codes == ["shuffle_void"]
+
+
+@pytest.mark.rule("R-69")
+def test_s9_start_committed_but_not_sent_reads_the_status_first():
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.tap("open")
+    t.tap("load_shuffler", batch="A")
+    t.tap("start_shuffle")
+    t.end(
+        Done(
+            {
+                "settings": {"decks": 1, "cards_per_deck": 52, "mode": "shuffle", "recognition": True},
+                "crc_ok": True,
+            }
+        )
+    )
+    t.end(Done({"inside": 52, "cycle": t.cycle}))
+    assert t.effects[-1].name == "start"
+    t.state = restore(checkpoint(t.state))
+    t.boot("22" * 16)
+    ended = [f for f in t.facts if f.kind == "command_ended"][-1]
+    assert (ended.data["command"], ended.data["outcome"]) == ("start", "unknown")
+    assert [e.name for e in t.effects] == ["status"]
+    t.links_up(state="loaded", inside=52)
+    assert t.state.shuffler.stage.value == "none"
+    t.effects.clear()
+    t.start()
+    assert t.state.phase.value == "first_shuffling"
+
+
+def test_s9_a_cycle_run_by_somebody_else_while_we_were_down_is_found():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.cycle += 1
+    restarted(t, state="done", inside=52)
+    assert t.codes == ["foreign_cycle"]
+    assert t.state.batches["B"].proof is None
+
+
+def test_s9_a_rebooted_shoe_is_trusted_again_only_when_the_counts_agree():
+    t = Table()
+    t.open_to_shoe()
+    t.play_round("1")
+    t.event(ev.LinkUp, boot=2, identity={"serial": "SH1"}, status={"drawn": t.state.shoe.count + 1})
+    assert t.codes == ["shoe_rebooted"]
+    fault = t.state.faults[0].id
+    assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    assert t.refused("bets_closed", boxes="1").code == "fault_latched"
+    t.event(ev.LinkUp, boot=3, identity={"serial": "SH1"}, status={"drawn": t.state.shoe.count})
+    t.tap("clear", SUPERVISOR, fault=fault)
+
+
+def test_another_device_on_the_port_is_latched_until_the_known_one_is_back():
+    t = Table()
+    t.open_to_shoe()
+    t.event(ev.LinkUp, boot=1, identity={"serial": "OTHER"}, status={"drawn": 1})
+    assert t.codes == ["wrong_device"]
+    fault = t.state.faults[0].id
+    assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    t.event(ev.LinkUp, boot=1, identity={"serial": "SH1"}, status={"drawn": 1})
+    t.tap("clear", SUPERVISOR, fault=fault)
+    t.tap("bets_closed", boxes="1")

@@ -1,0 +1,148 @@
+"""Law 8: the flat machine and the rules agree in every phase, and the library's back doors are shut."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.table import machine as machine_module
+from controller.table.evolve import evolve
+from controller.table.inputs import Decision, Fact, OperatorEvent, Role
+from controller.table.machine import Disagreement, TableMachine, mermaid
+from controller.table.machine import table as listing
+from controller.table.phases import TAPS, TRANSITIONS, Phase, Transition
+from controller.table.rules import accepts, decide, expected
+from controller.table.state import initial
+from devices import events as ev
+from tests.support.table import Table, table_rules
+
+ROLES = frozenset({Role.SUPERVISOR})
+EXAMPLES = {
+    "load_shuffler": [{"batch": "A"}, {"batch": "B"}, {"batch": "C"}],
+    "offer_cut": [{"box": "1"}, {"box": "3"}, {"box": "dealer"}, {}],
+    "cut": [{"position": 26}, {"position": 9}],
+    "insert_cutting_card": [{"position": 13}, {"position": 12}],
+    "load_shoe": [{"batch": "A"}, {"batch": "B"}],
+    "bets_closed": [{"boxes": "1,2"}, {"boxes": "9"}],
+    "cutting_card_at": [{"box": "dealer"}, {"box": "2"}],
+    "collect_rack": [{"gauge": "full"}, {"gauge": "tall"}],
+    "clear": [{"fault": "F1"}],
+}
+
+
+def one_of_each_phase(settle_first: bool) -> dict[Phase, list]:
+    """States met while two shoes are played, at least one for each phase."""
+    t = Table(table_rules(settle_first=settle_first))
+    met: dict[Phase, list] = {Phase.CLOSED: [t.state]}
+    give = t.give
+
+    def watch(given):
+        decision = give(given)
+        kept = met.setdefault(t.state.phase, [])
+        kept[12:] = []
+        kept.append(t.state)
+        return decision
+
+    t.give = watch  # type: ignore[method-assign]
+    t.open_to_shoe()
+    t.deal("1,2")
+    t.event(ev.CutCard)
+    t.tap("cutting_card_at", box="2")
+    t.tap("round_settled")
+    t.complete()
+    t.end_shoe()
+    t.swap_to("B")
+    t.event(ev.LinkDown, "shoe", reason="unplugged")
+    t.event(ev.Door, "shuffler", open=True)
+    return met
+
+
+@pytest.mark.parametrize("settle_first", [False, True])
+def test_the_machine_allows_a_tap_exactly_when_the_rules_accept_it(settle_first):
+    met = one_of_each_phase(settle_first)
+    rules = table_rules(settle_first=settle_first)
+    wanted = set(Phase) if settle_first else set(Phase) - {Phase.SIDE_WAGERS}
+    assert set(met) == wanted
+    machine = TableMachine(rules, initial(rules))
+    accepted = set()
+    for phase, states in met.items():
+        for state in states:
+            for event in TAPS:
+                for args in EXAMPLES.get(event, [{}]):
+                    tap = OperatorEvent(event, args, roles=ROLES)
+                    by_rules = isinstance(decide(rules, state, tap), Decision)
+                    assert machine.may(state, tap) is by_rules, (phase, event, args)
+                    if by_rules:
+                        accepted.add((phase, event))
+    listed = {(s, t.trigger) for t in TRANSITIONS if t.tap for s in t.sources}
+    assert accepted <= listed
+    assert {event for _, event in accepted} >= set(TAPS) - {"clear", "side_wagers_settled"}
+
+
+@pytest.mark.parametrize("settle_first", [False, True])
+def test_what_is_expected_is_accepted(settle_first):
+    rules = table_rules(settle_first=settle_first)
+    for states in one_of_each_phase(settle_first).values():
+        for state in states:
+            for line in expected(rules, state):
+                event, *pairs = line.split()
+                args = dict(p.split("=") for p in pairs)
+                args = {k: v.split("..")[0].split("|")[0].replace("N", "1") for k, v in args.items()}
+                assert accepts(rules, state, OperatorEvent(event, args, roles=ROLES)), line
+
+
+def test_a_move_the_machine_does_not_know_is_a_disagreement():
+    rules = table_rules()
+    state = initial(rules)
+    machine = TableMachine(rules, state)
+    forged = Fact("load_shoe", "operator", {"batch": "A", "moves": ["load_shoe", "burn_due"]})
+    with pytest.raises(Disagreement):
+        machine.follow(state, forged, replace(state, seq=1, phase=Phase.BURN_DUE))
+    honest = Fact("open", "operator", {"cards": 52, "moves": ["open", "opening"]})
+    wrong = Fact("open", "operator", {"cards": 52, "moves": ["open", "between_rounds"]})
+    with pytest.raises(Disagreement, match="the machine to opening"):
+        machine.follow(state, wrong, evolve(state, wrong))
+    machine = TableMachine(rules, state)
+    machine.follow(state, honest, evolve(state, honest))
+    assert machine.phase is Phase.OPENING
+
+
+def test_there_are_no_back_doors():
+    rules = table_rules()
+    machine = TableMachine(rules, initial(rules))
+    assert [n for n in dir(machine._model) if n.startswith("to_")] == []
+    with pytest.raises(AttributeError):
+        machine.phase = Phase.PLAYING  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Transition("open", (Phase.CLOSED,), Phase.OPENING, "misspelt"),
+        Transition("open", (Phase.CLOSED,), "nowhere"),  # type: ignore[arg-type]
+    ],
+)
+def test_the_self_check_finds_misspelt_guards_and_destinations(monkeypatch, row):
+    monkeypatch.setattr(machine_module, "TRANSITIONS", (row,))
+    rules = table_rules()
+    with pytest.raises((TypeError, ValueError)):
+        TableMachine(rules, initial(rules))
+
+
+def test_the_printed_machine_has_every_phase_and_transition():
+    text = mermaid()
+    assert all(phase.value in text for phase in Phase)
+    assert text.count("-->") == 1 + sum(len(t.sources) for t in TRANSITIONS if t.dest is not None)
+    assert len(listing().splitlines()) == sum(len(t.sources) for t in TRANSITIONS)
+
+
+def test_only_the_machine_module_uses_transitions():
+    for path in Path(machine_module.__file__).parent.glob("*.py"):
+        imports = {
+            alias.name.split(".")[0]
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
+        }
+        assert ("transitions" in imports) == (path.name == "machine.py"), path.name
