@@ -60,6 +60,8 @@ BACKOFF = (0.5, 8.0)
 """Seconds from a failed session to the next: first and longest."""
 SILENCE = 0.5
 """Seconds without a byte after which rejected bytes are told."""
+RESTARTED = "the device restarted"
+"""Reason of a LinkDown whose next session begins at once."""
 OPTIONS = {"wait_ms": "milliseconds a read of the event ring may be parked in play, 0..1000 (default 200)"}
 
 
@@ -338,7 +340,7 @@ class Managed:
 
     def _ring(self, ring: Ring, now: float, asked_at: float) -> list[DriverOutput]:
         if ring.boot != self._boot:
-            return [*self._drop("the device restarted", now), *self._begin(now)]
+            return [*self._drop(RESTARTED, now), *self._begin(now)]
         out: list[DriverOutput] = []
         if ring.next < self._since:
             out.append(self._event(Warning, now, code="event_numbers_went_back"))
