@@ -312,7 +312,7 @@ def _one_of(
     names = list(known)
     if value in names:
         return []
-    near = difflib.get_close_matches(value, names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(value, names, n=1, cutoff=0.55)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
     return [Problem(f"there is no {what} {value!r}; {hint}", key=key)]
 

@@ -1,0 +1,385 @@
+"""table.toml: what `check` finds, in which words, with which clause."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller import config
+from controller.config import Config, examine
+from controller.table.eligibility import Problem
+
+CONTRACT = """
+[table]
+id = "BJ-07"
+profile = "nj-casino"
+game = "blackjack"
+boxes = 7
+mode = "two-batch-shoe"
+wagers = ["match-the-dealer"]
+[cards]
+decks_per_batch = 6
+cutting_card = "yellow"
+edge = "white"
+[[cards.batch]]
+id = "A"
+back = "red"
+[[cards.batch]]
+id = "B"
+back = "blue"
+[devices.shoe]
+driver = "managed-shoe"
+port = "serial:/dev/serial/by-id/usb-Cutcard_Shoe_0001?baud=115200"
+[devices.shuffler]
+driver = "managed-shuffler"
+port = "usb:1209:0001:SH0001"
+[service]
+socket = "/run/cutcard/BJ-07.sock"
+[journal]
+path = "/var/lib/cutcard/journal.db"
+key = "/etc/cutcard/seal.key"
+[panel]
+listen = "127.0.0.1:8620"
+[uplink]
+mqtt = "mqtts://broker.pit.example:8883"
+"""
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(toml(v) for v in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def changed(**changes: Any) -> bytes:
+    """The contract's table with values at dotted paths replaced (`__` for a dot), None taking one out."""
+    tree = copy.deepcopy(tomllib.loads(CONTRACT))
+    for path, value in changes.items():
+        at: Any = tree
+        *way, last = path.split("__")
+        for step in way:
+            at = at[int(step)] if isinstance(at, list) else at.setdefault(step, {})
+        key: Any = int(last) if isinstance(at, list) else last
+        if value is None:
+            del at[key]
+        else:
+            at[key] = value
+    return "\n".join(f"{section} = {toml(value)}" for section, value in tree.items()).encode()
+
+
+def problems(**changes: Any) -> list[Problem]:
+    found, listed = examine(changed(**changes))
+    assert (found is None) == bool(listed)
+    return listed
+
+
+def lines(**changes: Any) -> list[str]:
+    return [str(problem) for problem in problems(**changes)]
+
+
+def good(**changes: Any) -> Config:
+    found, listed = examine(changed(**changes))
+    assert found is not None, listed
+    return found
+
+
+def test_the_example_of_the_contract_is_fine_but_for_what_is_not_built() -> None:
+    found, listed = examine(CONTRACT.encode())
+    assert listed == []
+    assert found is not None
+    assert [note.partition(":")[0] for note in found.notes] == [
+        "devices.shuffler.port",
+        "panel.listen",
+        "uplink.mqtt",
+    ]
+    rules = found.rules
+    assert (rules.table, rules.boxes, rules.decks, rules.settle_first) == ("BJ-07", 7, 6, True)
+    assert [(batch.id, batch.back) for batch in rules.batches] == [("A", "red"), ("B", "blue")]
+    assert (rules.shoe, rules.shuffler) == ("shoe", "shuffler")
+    assert [(d.id, d.spec.name, d.built) for d in found.devices] == [
+        ("shoe", "managed-shoe", True),
+        ("shuffler", "managed-shuffler", False),
+    ]
+    assert found.socket == Path("/run/cutcard/BJ-07.sock")
+
+
+# 13:69F-2.2(a)1-4, transcribed by hand: the deck counts 1..8 that each wager allows.
+ALLOWED = {
+    "match-the-dealer": "6 8",
+    "optional-bonus": "6 8",
+    "twenty-point": "2 3 4 5 6 7 8",
+    "in-between": "2 3 4 5 6 7 8",
+    "seven": "4 5 6 7 8",
+    "progressive": "4 5 6 7 8",
+    "over-under-13": "1 2 3 4 5 6 7 8",
+    "same-suit": "1 2 3 4 5 6 7 8",
+    "bonus": "1 2 3 4 5 6 7 8",
+}
+CLAUSE = {
+    "match-the-dealer": "13:69F-2.2(a)4",
+    "optional-bonus": "13:69F-2.2(a)4",
+    "twenty-point": "13:69F-2.2(a)2",
+    "in-between": "13:69F-2.2(a)2",
+    "seven": "13:69F-2.2(a)3",
+    "progressive": "13:69F-2.2(a)3",
+}
+
+
+@pytest.mark.rule("R-03")
+@pytest.mark.parametrize("decks", range(1, 9))
+@pytest.mark.parametrize("wager", ALLOWED)
+def test_decks_by_wager(wager: str, decks: int) -> None:
+    found = problems(cards__decks_per_batch=decks, table__wagers=[wager])
+    if str(decks) in ALLOWED[wager].split():
+        assert found == []
+    else:
+        assert [problem.clause for problem in found] == [CLAUSE[wager]]
+        assert wager in found[0].text
+        assert f"this table has {decks}" in found[0].text
+
+
+@pytest.mark.rule("R-03")
+def test_several_wagers_take_the_strictest() -> None:
+    found = problems(
+        cards__decks_per_batch=3, table__wagers=["twenty-point", "progressive", "optional-bonus"]
+    )
+    assert [problem.clause for problem in found] == ["13:69F-2.2(a)3", "13:69F-2.2(a)4"]
+
+
+WRONG: list[tuple[str, dict[str, Any], str, str | None, str]] = [
+    (
+        "no decks",
+        {"cards__decks_per_batch": 0, "table__wagers": []},
+        "0 decks a batch",
+        "13:69F-2.2(a)",
+        "R-01",
+    ),
+    ("seven decks", {"cards__decks_per_batch": 7}, "exactly 6 or 8 decks", "13:69F-2.2(a)4", "R-03"),
+    ("9 decks", {"cards__decks_per_batch": 9, "table__wagers": []}, "at most 8", None, "R-01"),
+    ("6 and 8", {"cards__batch__1__decks": 8}, "they have 6 and 8", "13:69F-2.2(d)1", "R-05"),
+    ("one batch", {"cards__batch__1": None}, "two batches are needed, 1 given", "13:69F-2.2(d)1", "R-05"),
+    ("same backs", {"cards__batch__1__back": "Red"}, "different colours", "13:69F-2.2(d)2", "R-05"),
+    ("cutting card like a back", {"cards__cutting_card": "Blue"}, "like the backs", "13:69F-2.2(a)", "R-02"),
+    (
+        "cutting card like the edge",
+        {"cards__cutting_card": "white"},
+        "like the edges",
+        "13:69F-2.2(a)",
+        "R-02",
+    ),
+    ("no cutting card", {"cards__cutting_card": None}, "cutting_card: is missing", "13:69F-2.2(a)", "R-02"),
+    (
+        "match and in-between",
+        {"table__wagers": ["match-the-dealer", "in-between"]},
+        "match-the-dealer may not be offered together with in-between",
+        "13:69F-2.23(g)",
+        "R-39",
+    ),
+    (
+        "match and optional bonus",
+        {"table__wagers": ["optional-bonus", "match-the-dealer"]},
+        "together with optional-bonus",
+        "13:69F-2.23(g)",
+        "R-39",
+    ),
+    (
+        "progressive and seven",
+        {"table__wagers": ["progressive", "seven"]},
+        "seven may not be offered where the progressive is",
+        "13:69F-2.17(a)",
+        "R-40",
+    ),
+    (
+        "two of 2.17",
+        {"table__wagers": ["same-suit", "over-under-13"]},
+        "only one of",
+        "13:69F-2.17(a)",
+        "R-40",
+    ),
+    ("no shuffler", {"devices__shuffler": None}, "needs a shuffler", "13:69F-2.2(d)", "R-05"),
+    ("no shoe", {"devices__shoe": None}, "needs a shoe", "13:69F-2.6(a)", "R-05"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "clause"),
+    [pytest.param(*row[1:4], marks=pytest.mark.rule(row[4]), id=row[0]) for row in WRONG],
+)
+def test_what_the_rules_forbid(changes: dict[str, Any], words: str, clause: str | None) -> None:
+    found = problems(**changes)
+    assert len(found) == 1, [str(problem) for problem in found]
+    assert words in str(found[0])
+    assert found[0].clause == clause
+    assert str(found[0]).endswith(f"[{clause}]") == (clause is not None)
+
+
+@pytest.mark.rule("R-03", "R-04")
+def test_hand_dealt_is_judged_and_said_to_be_not_built() -> None:
+    found = problems(table__mode="hand-dealt", devices__shuffler=None)
+    assert [problem.clause for problem in found] == [None, "13:69F-2.2(a)1", "13:69F-2.2(c)"]
+    assert "mode hand-dealt is not built yet" in found[0].text
+    assert [p.text.partition(";")[0] for p in problems(table__mode="hand-dealt", cards__decks_per_batch=2)][
+        :1
+    ] == ["match-the-dealer needs exactly 6 or 8 decks a batch, this table has 2"]
+
+
+@pytest.mark.parametrize("mode", ["hand-dealt", "continuous", "manual-shoe"])
+def test_modes_of_later_versions(mode: str) -> None:
+    assert any(f"mode {mode} is not built yet" in line for line in lines(table__mode=mode))
+
+
+def test_the_casino_night_is_a_later_version() -> None:
+    assert lines(table__profile="nj-casino-night") == [
+        "table.profile: profile nj-casino-night is not built yet"
+    ]
+
+
+NAMES: list[tuple[dict[str, Any], str]] = [
+    ({"table__boxs": 5}, "table.boxs: there is no such key; did you mean boxes?"),
+    ({"tabel": {"id": "x"}}, "tabel: there is no such key; did you mean table?"),
+    ({"table__decks_per_batch": 6}, "table.decks_per_batch: there is no such key here; did you mean cards.decks_per_batch?"),
+    ({"cards__batch__0__colour": "red"}, "cards.batch[1].colour: there is no such key; known are id, back, decks"),
+    ({"table__mode": "two-batch-shoo"}, "table.mode: there is no mode 'two-batch-shoo'; did you mean two-batch-shoe?"),
+    ({"table__profile": "nj-casin"}, "table.profile: there is no profile 'nj-casin'; did you mean nj-casino?"),
+    ({"table__wagers": ["match-dealer"]}, "table.wagers: there is no wager 'match-dealer'; did you mean match-the-dealer?"),
+    ({"table__game": "baccarat"}, "table.game: there is no game 'baccarat'; known are blackjack"),
+    ({"table__first_card": "play"}, "table.first_card: there is no policy 'play'; did you mean play-one-round?"),
+    ({"devices__shoe__speed": 5}, "devices.shoe.speed: the driver managed-shoe has no such key; known are driver, port, wait_ms"),
+    ({"devices__shoe__prot": "x"}, "devices.shoe.prot: the driver managed-shoe has no such key; did you mean port?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "line"), NAMES, ids=[next(iter(row[0])) for row in NAMES])
+def test_a_wrong_name_is_told_with_the_nearest_right_one(changes: dict[str, Any], line: str) -> None:
+    assert lines(**changes) == [line]
+
+
+def test_devices() -> None:
+    assert "did you mean 'managed-shoe'" in lines(devices__shoe__driver="managed-sho")[0]
+    assert lines(devices__shoe__driver="angel-eye") == [
+        "devices.shoe.driver: angel-eye serves baccarat, not blackjack"
+    ]
+    assert lines(devices__shoe__port="serail:/dev/ttyS0")[0].startswith(
+        "devices.shoe.port: 'serail:/dev/ttyS0'"
+    )
+    assert lines(devices__shoe__port="usb:12:0001")[0].startswith("devices.shoe.port:")
+    assert lines(devices__shoe__port=None) == ["devices.shoe.port: is missing: a transport URI"]
+    assert lines(devices__shoe__port="usb:1209:0001:SH0001") == [
+        "devices.shuffler.port: devices.shoe has the same port"
+    ]
+    second = {"driver": "managed-shoe", "port": "socket:10.0.0.7:4001"}
+    assert lines(devices__extra=second) == ["devices: 2 devices are a shoe: a table has one"]
+    assert any("name of the controller's own" in line for line in lines(devices__operator=second))
+    assert lines(devices__shoe__wait_ms="long")[0].startswith("devices.shoe: ")
+    assert good(devices__shoe__wait_ms=50).devices[0].options == {"wait_ms": 50}
+
+
+TYPES: list[tuple[dict[str, Any], str]] = [
+    ({"table__boxes": "seven"}, "table.boxes: must be a whole number, not 'seven'"),
+    ({"table__boxes": True}, "table.boxes: must be a whole number, not True"),
+    ({"table__boxes": 6.5}, "table.boxes: must be a whole number, not 6.5"),
+    ({"table__id": 7}, "table.id: must be a text in quotes, not 7"),
+    ({"table__wagers": "seven"}, "table.wagers: must be a list in brackets, not 'seven'"),
+    ({"table__wagers": ["bonus", 7]}, "table.wagers[2]: must be a text in quotes, not 7"),
+    ({"table__burn_on_dealer_change": 1}, "table.burn_on_dealer_change: must be true or false, not 1"),
+    ({"panel": 8620}, "panel: must be a section with keys of its own, not 8620"),
+    ({"devices__shoe": "managed"}, "devices.shoe: must be a section with keys of its own, not 'managed'"),
+]
+
+
+@pytest.mark.parametrize(("changes", "line"), TYPES, ids=[str(row[0]) for row in TYPES])
+def test_a_wrong_type_is_told(changes: dict[str, Any], line: str) -> None:
+    assert line in lines(**changes)
+
+
+def test_every_problem_is_told_at_once() -> None:
+    found = problems(
+        table__boxs=7,
+        table__boxes="x",
+        cards__decks_per_batch=7,
+        cards__batch__1__back="red",
+        cards__cutting_card="red",
+        devices__shoe__driver="angel-eye",
+        panel__listen="nowhere",
+    )
+    assert [problem.clause for problem in found if problem.clause] == [
+        "13:69F-2.2(a)",
+        "13:69F-2.2(a)4",
+        "13:69F-2.2(d)2",
+    ]
+    assert {problem.key for problem in found} >= {
+        "table.boxs",
+        "table.boxes",
+        "devices.shoe.driver",
+        "panel.listen",
+    }
+
+
+@pytest.mark.parametrize("data", [b"[table", b"\xff\xfe", b"a = 1\na = 2"])
+def test_what_is_no_toml_is_one_sentence(data: bytes) -> None:
+    found, listed = examine(data)
+    assert found is None
+    assert len(listed) == 1
+    assert listed[0].text.startswith(("not valid TOML", "not UTF-8"))
+
+
+def test_an_empty_file_names_what_is_missing() -> None:
+    found, listed = examine(b"")
+    assert found is None
+    assert {problem.key for problem in listed} >= {"table.id", "cards.decks_per_batch", "cards.cutting_card"}
+
+
+# Law 9, by use: each key that may stand in a table.toml changes what comes out, or is judged.
+USES: dict[str, Any] = {
+    "table.id": "T2",
+    "table.profile": "nj-casino-night",
+    "table.game": "baccarat",
+    "table.boxes": 5,
+    "table.mode": "continuous",
+    "table.wagers": ["bonus"],
+    "table.first_card": "reshuffle-now",
+    "table.cutting_card_tolerance": 4,
+    "table.burn_on_dealer_change": False,
+    "cards.decks_per_batch": 8,
+    "cards.cutting_card": "red",
+    "cards.edge": "yellow",
+    "cards.batch.id": "C",
+    "cards.batch.back": "green",
+    "cards.batch.decks": 8,
+    "devices.driver": "angel-eye",
+    "devices.port": "socket:10.0.0.7:4001",
+    "service.socket": "/tmp/other.sock",
+    "journal.path": "/tmp/j.db",
+    "journal.key": "/tmp/k",
+    "panel.listen": "127.0.0.1:1",
+    "uplink.mqtt": "mqtt://other",
+}
+
+
+def test_every_key_is_read_by_something() -> None:
+    assert set(config.keys()) == set(USES)
+    before = examine(changed())
+    for key, value in USES.items():
+        path = (
+            key.replace("cards.batch.", "cards.batch.0.")
+            .replace("devices.", "devices.shoe.")
+            .replace(".", "__")
+        )
+        assert examine(changed(**{path: value})) != before, key
+
+
+def test_a_file_that_is_not_there_is_the_systems_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        config.load(tmp_path / "none.toml")
+    bad = tmp_path / "bad.toml"
+    bad.write_bytes(changed(cards__decks_per_batch=7))
+    with pytest.raises(config.ConfigInvalid, match=r"bad.toml: .*\[13:69F-2.2\(a\)4\]"):
+        config.load(bad)
