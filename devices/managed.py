@@ -96,7 +96,7 @@ class _Asked:
     at: float
 
 
-_STEPS = ("echo", "identity", "settings", "status")
+_STEPS = ("echo", "identity", "settings", "status", "ring")
 _POLL = "poll"
 
 
@@ -218,17 +218,32 @@ class Managed:
             return self._ask(Exchange("settings", smp.Op.READ, SETTINGS, {}, check_settings), now)
         if step == "settings":
             return self._ask(exchange("status", self._dialect.status, {}), now)
+        if step == "status" and self._boot is None:
+            body: dict[str, Any] = {"since": 1, "max": 1}
+            return self._ask(Exchange("ring", smp.Op.READ, READ_EVENTS, body, _check_ring), now)
         return self._up(now)
 
     def _up(self, now: float) -> list[DriverOutput]:
-        self._phase, self._backoff, self._told_down = Phase.READY, BACKOFF[0], False
-        self._poll_at, self._play_until = now, now + PLAY
+        """Ready. A first session ever begins at the ring's end: what is older is not this table's history.
+
+        The number before the first event that will be told goes with LinkUp, so that a restart resumes there.
+        """
         identity, settings = self._session["identity"], self._session["settings"]
         boot = identity["boot"]
+        if self._boot is None:
+            ring: Ring = self._session["ring"]["ring"]
+            if ring.boot != boot:
+                return [*self._drop(RESTARTED, now), *self._begin(now)]
+            self._since = ring.next
+        elif self._boot != boot:
+            self._since = 1
+        self._phase, self._backoff, self._told_down = Phase.READY, BACKOFF[0], False
+        self._poll_at, self._play_until = now, now + PLAY
         out: list[DriverOutput] = [
             self._event(
                 LinkUp,
                 now,
+                seq=self._since - 1,
                 boot=boot,
                 identity=identity,
                 status=self._session["status"],
@@ -236,10 +251,8 @@ class Managed:
                 crc_ok=settings["crc_ok"],
             )
         ]
-        if self._boot != boot:
-            if self._boot is not None:
-                out.append(self._event(Rebooted, now, boot=boot))
-            self._since = 1
+        if self._boot not in {None, boot}:
+            out.append(self._event(Rebooted, now, boot=boot))
         self._boot = boot
         return out
 

@@ -121,6 +121,11 @@ class ManagedDevice:
     def machine(self) -> Machine:
         return self._machine
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest event of the ring, 0 before the first."""
+        return self._next - 1
+
     # The wire
 
     def receive(self, data: bytes, now: float) -> None:
