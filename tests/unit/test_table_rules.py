@@ -398,6 +398,14 @@ def test_a_cycle_counter_that_did_not_advance_is_no_proof(loaded):
     assert loaded.state.phase.value == "first_loaded"
 
 
+def test_a_start_under_another_token_is_no_start_of_ours(loaded):
+    ask_to_start(loaded)
+    loaded.end(Done({"cycle": loaded.cycle + 1}))
+    loaded.event(ev.CycleStarted, "shuffler", cycle=loaded.cycle + 1, token="ee" * 16)
+    assert loaded.codes == ["foreign_cycle"]
+    assert loaded.state.phase.value == "first_loaded"
+
+
 def test_an_empty_shuffler_is_not_started(loaded):
     loaded.tap("start_shuffle")
     settings = {"decks": 1, "cards_per_deck": 52, "mode": "shuffle", "recognition": True}
