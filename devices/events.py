@@ -266,9 +266,9 @@ class Chatter(DeviceEvent):
 def carries_card(event: DeviceEvent) -> bool:
     """Whether any part of the event may name a card, so that it is masked while unseen (law 7).
 
-    Rejected bytes and chatter count: a broken card frame still shows the card.
+    Rejected bytes, chatter and warnings count: a broken or unknown card event still shows the card.
     """
-    return bool(event.secret) or isinstance(event, FrameRejected | Chatter)
+    return bool(event.secret) or isinstance(event, FrameRejected | Chatter | Warning)
 
 
 def to_json(event: DeviceEvent, *, at: datetime | None, masked: bool) -> dict[str, Any]:

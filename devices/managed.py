@@ -96,7 +96,7 @@ class _Asked:
     at: float
 
 
-_STEPS = ("echo", "identity", "settings", "status", "ring")
+_STEPS = ("echo", "identity", "settings", "ring", "status")
 _POLL = "poll"
 
 
@@ -216,11 +216,12 @@ class Managed:
                     now,
                 )
             return self._ask(Exchange("settings", smp.Op.READ, SETTINGS, {}, check_settings), now)
-        if step == "settings":
-            return self._ask(exchange("status", self._dialect.status, {}), now)
-        if step == "status" and self._boot is None:
+        if step == "settings" and self._boot is None:
+            # Before the status: what happens between the two is in both, never in neither.
             body: dict[str, Any] = {"since": 1, "max": 1}
             return self._ask(Exchange("ring", smp.Op.READ, READ_EVENTS, body, _check_ring), now)
+        if step in {"settings", "ring"}:
+            return self._ask(exchange("status", self._dialect.status, {}), now)
         return self._up(now)
 
     def _up(self, now: float) -> list[DriverOutput]:

@@ -40,7 +40,7 @@ def _card(body: Body) -> Translated:
     """A card that came out is a card, even when its name makes no sense."""
     card, back = body.get("c"), body.get("b")
     diag: tuple[str, ...] = ()
-    if card is not None and card not in _CARDS:
+    if card is not None and not (isinstance(card, str) and card in _CARDS):
         card, diag = None, ("bad_card",)
     if back is not None and not isinstance(back, str):
         back, diag = None, (*diag, "bad_back")
