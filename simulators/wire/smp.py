@@ -124,6 +124,7 @@ class ManagedDevice:
     @property
     def newest(self) -> int:
         """The number of the newest event of the ring, 0 before the first."""
+        self._catch_up()
         return self._next - 1
 
     # The wire
@@ -144,10 +145,7 @@ class ManagedDevice:
             self._reset_at = None
             self._machine.power_cut(RESET_OFF_S)
         self._machine.advance(now)
-        happenings = self._machine.happenings
-        while self._seen < len(happenings):
-            self._seen += 1
-            self._notice(happenings[self._seen - 1])
+        self._catch_up()
         if not self._machine.powered:
             self._out.clear()
             self._parked.clear()
@@ -184,6 +182,12 @@ class ManagedDevice:
         self._cache: dict[tuple[int, int, int, bytes], tuple[int, bytes]] = {}
         self._parked: dict[int, _Parked] = {}
         self._out.clear()
+
+    def _catch_up(self) -> None:
+        happenings = self._machine.happenings
+        while self._seen < len(happenings):
+            self._seen += 1
+            self._notice(happenings[self._seen - 1])
 
     def _notice(self, happening: Happening) -> None:
         if happening.kind == "booted":

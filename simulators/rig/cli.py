@@ -1,0 +1,114 @@
+"""The commands of the rig: `demo`, `sim`, `bench`. Heavy imports wait until a command runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controller.cli.exits import DEVICE, FINE, FOUND, CommandError
+
+INTERRUPTED = 130
+
+Json = Annotated[bool, typer.Option("--json", help="one JSON object instead of text")]
+
+
+class _Device(CommandError):
+    """Something on this machine is not as it must be."""
+
+    code = DEVICE
+
+
+def demo(
+    *,
+    shoes: Annotated[int, typer.Option(min=1, help="shoe cycles to play", metavar="N")] = 2,
+    seed: Annotated[str, typer.Option(help="the same seed plays the same cards", metavar="S")] = "1",
+    speed: Annotated[
+        str, typer.Option(help="max, 1 (real time), or how many times faster", metavar="max|1|X")
+    ] = "max",
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="TABLE.toml", help="play by this table's rules")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="leave journal, key and log in this directory")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Play shoes on simulated machines: real pseudo-terminals, a real daemon, a simulated dealer."""
+    from simulators.rig import demo as play
+    from simulators.rig.live import ended_by_signals
+
+    times = _speed(speed)
+    table = play.TABLE if config is None else config.read_text()
+    try:
+        with (
+            ended_by_signals(),
+            play.set_up(table, None if keep is None else keep.resolve(), str(config)) as place,
+        ):
+            summary = play.play(place, seed, shoes, times, play.tell_stderr)
+            if sys.stderr.isatty():
+                print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print(json.dumps(summary) if as_json else play.as_text(summary, place, kept=keep is not None))
+    except KeyboardInterrupt:
+        print("cutcard: stopped; the daemon is ended and nothing is left behind", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    raise typer.Exit(FINE if play.is_good(summary) else FOUND)
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        times = float(text)
+    except ValueError:
+        times = 0.0
+    if not 1 <= times <= 1e6:
+        raise CommandError(f"--speed {text}: write max, 1 for real time, or a number from 1 on")
+    return times
+
+
+def sim(
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="e.g. angel-eye, managed-shoe")],
+    listen: Annotated[str, typer.Option(metavar="pty:PATH|tcp:HOST:PORT", help="where it appears")],
+    seed: Annotated[str, typer.Option(help="the same seed gives the same cards", metavar="S")] = "1",
+    fault: Annotated[
+        list[str] | None, typer.Option(metavar="NAME[:VALUE][@N]", help="a prepared fault; may be repeated")
+    ] = None,
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="for a later version: not built yet")
+    ] = None,
+) -> None:
+    """One simulated device. A shoe plays rounds by itself in real time; a shuffler waits for commands."""
+    from simulators.rig import sim as device_sim
+    from simulators.rig.live import ended_by_signals
+
+    if script is not None:
+        raise CommandError("--script is not built yet: without it a shoe plays rounds by itself")
+    try:
+        made = device_sim.make(device, seed)
+        device_sim.prepare(made, fault or [])
+        host = device_sim.listen(made, listen)
+    except device_sim.Misused as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise _Device(f"--listen {listen}: {error.strerror or error}") from error
+    try:
+        with ended_by_signals():
+            print(json.dumps({"listening": listen, "device": device, "port": host.uri}), flush=True)
+            device_sim.serve(host)
+    except KeyboardInterrupt:
+        raise typer.Exit(FINE) from None
+    finally:
+        host.close()
+
+
+def bench(as_json: Json = False) -> None:
+    """The benchmark table: each goal as a ratio to a floor measured in the same run."""
+    from simulators.rig import bench as goals
+
+    rows = goals.run(lambda text: print(text, file=sys.stderr, flush=True))
+    print(json.dumps({"rows": [row.as_json() for row in rows]}) if as_json else goals.as_text(rows))
+    raise typer.Exit(FINE if all(row.ok for row in rows) else FOUND)

@@ -1,0 +1,216 @@
+"""`cutcard demo`: the main job on simulated machines: real ptys, a real daemon, a real journal."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from controller import config
+from controller.journal import verify
+from controller.table.profiles import TableRules
+from simulators.rig.dealer import Stuck
+from simulators.rig.live import DaemonGone, Live
+
+TABLE = """\
+[table]
+id = "DEMO-1"
+game = "blackjack"
+boxes = 7
+wagers = ["match-the-dealer"]
+
+[cards]
+decks_per_batch = 6
+cutting_card = "yellow"
+[[cards.batch]]
+id = "A"
+back = "red"
+[[cards.batch]]
+id = "B"
+back = "blue"
+
+[devices.shoe]
+driver = "managed-shoe"
+port = "serial:/dev/null"
+[devices.shuffler]
+driver = "managed-shuffler"
+port = "serial:/dev/zero"
+"""
+"""The table of a demo without --config; ports, socket and journal are filled in."""
+
+PROGRESS_AFTER_S = 2.0
+PROGRESS_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a demo keeps its files. Sockets and ports lie apart: their names must be short."""
+
+    rules: TableRules
+    table: Path
+    journal: Path
+    key: Path
+    log: Path
+    control: Path
+    ports: Mapping[str, Path]
+
+
+@contextmanager
+def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's table") -> Iterator[Place]:
+    """Files of one demo, removed at the end unless `keep` says where they stay.
+
+    Raises ConfigInvalid, or FileExistsError when `keep` already holds a journal.
+    """
+    with tempfile.TemporaryDirectory(prefix="cutcard-") as short:
+        home = Path(short) if keep is None else keep
+        home.mkdir(parents=True, exist_ok=True)
+        journal, control = home / "journal.db", Path(short) / "control.sock"
+        if journal.exists():
+            raise FileExistsError(f"{journal} exists: give --keep an empty directory")
+        asked, problems = config.examine(table.encode())
+        if asked is None:
+            raise config.ConfigInvalid(name, problems)
+        ports = {device.id: Path(short) / device.id for device in asked.devices}
+        plain = tomllib.loads(table)
+        plain["devices"] = {
+            asked.rules.shoe: {"driver": "managed-shoe"},
+            asked.rules.shuffler: {"driver": "managed-shuffler"},
+        }
+        for device, section in plain["devices"].items():
+            section["port"] = f"serial:{ports[device]}"
+        plain["service"] = {"socket": str(control)}
+        plain["journal"] = {"path": str(journal), "key": str(home / "seal.key")}
+        plain = {section: keys for section, keys in plain.items() if section not in ("panel", "uplink")}
+        path = home / "table.toml"
+        path.write_text(to_toml(plain))
+        used = config.load(path)
+        yield Place(used.rules, path, journal, used.key, home / "daemon.log", control, ports)
+
+
+def to_toml(tree: Mapping[str, Any], prefix: str = "") -> str:
+    """Sections, lists of sections, and plain values; JSON's texts are TOML's basic strings."""
+    plain = {k: v for k, v in tree.items() if not _is_section(v)}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{prefix}{key}]", to_toml(value, f"{prefix}{key}.")]
+        elif _is_section(value):
+            lines += [line for item in value for line in ("", f"[[{prefix}{key}]]", to_toml(item))]
+    return "\n".join(lines)
+
+
+def _is_section(value: Any) -> bool:
+    items = value if isinstance(value, list) else [value]
+    return any(isinstance(item, Mapping) for item in items)
+
+
+@contextmanager
+def on_ptys(place: Place, seed: object, shoes: int, speed: float | None = None) -> Iterator[Live]:
+    """The world of a demo; nothing of it is left when the block ends."""
+    live = Live(
+        place.rules, seed, shoes, table=place.table, ports=place.ports, control=place.control,
+        log=place.log, speed=speed,
+    )  # fmt: skip
+    try:
+        yield live
+    finally:
+        live.close()
+
+
+def play(
+    place: Place, seed: object, shoes: int, speed: float | None = None, tell: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Play, stop the daemon, verify the journal; the summary of contracts.md, with `problem` when stuck."""
+    problem: str | None = None
+    with on_ptys(place, seed, shoes, speed) as live:
+        progress = Progress(live, shoes, tell)
+        try:
+            live.start()
+            live.run(until=lambda: False, tell=progress)
+        except (Stuck, DaemonGone) as error:
+            problem = str(error)
+        live.felt.referee.check()
+        simulated = live.simulated
+        code = live.stop()
+        if problem is None and code != 0:
+            problem = f"the daemon ended with {code}:\n{live.daemon.last_words()}"
+        wall, view, referee = live.elapsed, live.view, live.felt.referee
+    verdict = verify(place.journal, place.key)
+    summary: dict[str, Any] = {
+        "shoes": len(view.batches),
+        "rounds": view.rounds,
+        "cards": view.cards,
+        "swaps": sum(a != b for a, b in zip(view.batches, view.batches[1:], strict=False)),
+        "batches": view.batches,
+        "violations": len(referee.violations),
+        "faults": view.faults_latched,
+        "journal": {"entries": verdict.entries, "verified": verdict.ok},
+        "simulated_s": round(simulated, 1),
+        "wall_s": round(wall, 2),
+    }
+    if referee.violations:
+        summary["what"] = referee.violations
+    if problem is not None:
+        summary["problem"] = problem
+    return summary
+
+
+def is_good(summary: Mapping[str, Any]) -> bool:
+    """No violation, no latched fault, journal verified, and everything was played."""
+    clean = not summary["violations"] and not summary["faults"] and "problem" not in summary
+    return bool(clean and summary["journal"]["verified"])
+
+
+class Progress:
+    """One line a second once a run takes longer than two; on a terminal it overwrites itself."""
+
+    def __init__(self, live: Live, shoes: int, tell: Callable[[str], None]) -> None:
+        self._live, self._shoes, self._tell = live, shoes, tell
+        self._next = PROGRESS_AFTER_S
+
+    def __call__(self) -> None:
+        live = self._live
+        if live.elapsed < self._next:
+            return
+        self._next = live.elapsed + PROGRESS_EVERY_S
+        view = live.view
+        shoe = f"shoe {len(view.batches)} of {self._shoes}"
+        batch = f"batch {view.batches[-1]}" if view.batches else "opening"
+        self._tell(f"{shoe}, {batch}, {view.phase}: {view.rounds} rounds, {view.cards} cards")
+
+
+def tell_stderr(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def as_text(summary: Mapping[str, Any], place: Place, *, kept: bool) -> str:
+    """The summary for people."""
+    journal, minutes = summary["journal"], summary["simulated_s"] / 60
+    rows = [
+        ("shoes", f"{summary['shoes']}, batches {' '.join(summary['batches']) or 'none'}"),
+        ("swaps", str(summary["swaps"])),
+        ("rounds", str(summary["rounds"])),
+        ("cards", f"{summary['cards']} through the shoe, every one accounted for"),
+        ("violations", str(summary["violations"])),
+        ("faults", str(summary["faults"])),
+        ("journal", f"{journal['entries']} facts, {'verified' if journal['verified'] else 'DAMAGED'}"),
+        ("time", f"{minutes:.0f} min at the table, {summary['wall_s']:.1f} s here"),
+    ]
+    if summary["violations"]:
+        rows[3] = ("cards", f"{summary['cards']} through the shoe")
+    rows += [("", f"  {what}") for what in summary.get("what", ())]
+    text = "\n".join(f"{name:<11} {value}" for name, value in rows)
+    if "problem" in summary:
+        text += f"\n\nit stopped early: {summary['problem']}"
+    if kept:
+        return f"{text}\n\nto look at it: cutcard journal show {place.journal} --key {place.key}"
+    return f"{text}\n\nthe journal was in a temporary directory; --keep DIR leaves it to look at"

@@ -1,0 +1,128 @@
+"""The rig's own judge: it knows where every physical card is and never asks the controller what to think."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from simulators.models.cards import Card, CuttingCard, Item
+from simulators.models.table import CardsAstray, World
+
+BURN = "burn"
+STUB = "stub"
+"""Places of the felt that are no hands: the burn card and the rest of a shoe both go to the rack."""
+
+
+class Referee:
+    """Counts what must never happen. `violations` are sentences, one a shoe and kind, oldest first."""
+
+    def __init__(self, world: World, batch_of: Mapping[Card, str], *, plays_first_card: bool) -> None:
+        self.violations: list[str] = []
+        self.shoes: list[str] = []
+        self.cards = 0
+        self._world = world
+        self._batch_of = batch_of
+        self._plays_first_card = plays_first_card
+        self._told: set[tuple[int, str]] = set()
+        self._shuffled: set[Card] = set()
+        self._burned = True
+        self._in_round = False
+        self._dealt = 0
+        self._closing = ""
+
+    def violation(self, kind: str, detail: str) -> None:
+        key = (len(self.shoes), kind)
+        if key not in self._told:
+            self._told.add(key)
+            self.violations.append(f"shoe {len(self.shoes)}: {kind}: {detail}")
+
+    # What hands do
+
+    def released(self, items: Iterable[Item], mode: str) -> None:
+        """A completed cycle's cards were taken from the tray."""
+        if mode == "shuffle":
+            self._shuffled.update(item for item in items if isinstance(item, Card))
+
+    def shoe_loaded(self, items: Iterable[Item]) -> None:
+        names = self._names(items)
+        if len(names) != 1:
+            self.violation("mixed batches", f"{' and '.join(names) or 'nothing'} loaded into the shoe")
+        self.shoes.append(names[0] if names else "?")
+        self._burned, self._closing = False, ""
+
+    def rack_taken(self, items: Iterable[Item]) -> None:
+        names = self._names(items)
+        if len(names) > 1:
+            self.violation("mixed batches", f"{' and '.join(names)} in the discard rack")
+
+    def round_begins(self) -> None:
+        if self._closing in ("this", "now"):
+            self.violation("round after the cutting card", "a round began although the shoe had to end")
+        if self._closing == "one more":
+            self._closing = "this"
+        self._in_round, self._dealt = True, 0
+
+    def round_over(self) -> None:
+        self._in_round = False
+
+    def drawn(self, item: Item, place: str) -> None:
+        """`item` left the shoe and went to `place`."""
+        if isinstance(item, CuttingCard):
+            self._cutting_card()
+            return
+        self.cards += 1
+        if not self._burned and place != BURN:
+            self.violation("burn missed", f"the first card of the shoe went to {place}")
+        self._burned = True
+        if place not in (BURN, STUB):
+            self._to_a_hand(item, place)
+        self._shuffled.discard(item)
+
+    def _to_a_hand(self, card: Card, place: str) -> None:
+        self._dealt += 1
+        if card not in self._shuffled:
+            self.violation("unshuffled", f"a card without a completed shuffle reached {place}")
+        if len(self.shoes) > 1 and self.shoes[-1] == self.shoes[-2]:
+            self.violation("repeated batch", f"batch {self.shoes[-1]} is dealt twice in a row")
+        if self._batch_of.get(card, "?") != self.shoes[-1]:
+            self.violation("mixed batches", f"a card of another batch reached {place}")
+        if self._closing == "now" and place.startswith("box"):
+            self.violation("round after the cutting card", f"a card reached {place}")
+
+    def _cutting_card(self) -> None:
+        if self._in_round and self._dealt:
+            self._closing = "this"
+        elif not self._plays_first_card:
+            self._closing = "now"
+        else:
+            self._closing = "this" if self._in_round else "one more"
+
+    def _names(self, items: Iterable[Item]) -> list[str]:
+        return sorted({self._batch_of.get(item, "?") for item in items if isinstance(item, Card)})
+
+    # Counts
+
+    def check(self, custody: Mapping[str, Mapping[str, int]] | None = None) -> None:
+        """Count all cards; with `custody` (batch -> place -> cards) compare the controller's belief."""
+        try:
+            census = self._world.census()
+        except CardsAstray as error:
+            self.violation("cards lost", str(error))
+            return
+        for place in ("shoe", "rack", "shuffler"):
+            if len(census.get(place, {})) > 1:
+                self.violation("mixed batches", f"{census[place]} in the {place}")
+        if custody is None:
+            return
+        found: dict[str, dict[str, int]] = {}
+        for place, counts in census.items():
+            for batch, count in counts.items():
+                found.setdefault(batch, {})[place] = count
+        believed = {batch: {p: n for p, n in places.items() if n} for batch, places in custody.items()}
+        if believed != found:
+            self.violation("custody", f"the controller believes {believed}, the cards are {found}")
+
+
+def custody_of(status: Mapping[str, Any]) -> dict[str, Mapping[str, int]]:
+    """The controller's counts, from its `status` answer."""
+    return {name: batch["cards"] for name, batch in status["batches"].items()}

@@ -1,0 +1,244 @@
+"""The whole stack in one thread under a virtual clock, over `mem:` and with its journal in memory.
+
+Everything random comes from the seed; no thread is started and nothing waits for real time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+from controller.access import caller
+from controller.daemon import Controller, WatchedPort
+from controller.factlog import MemoryJournal
+from controller.log import Log
+from controller.notify import Notifier
+from controller.record import Entry
+from controller.render import entry_json
+from controller.service import Commander, Reply, Service
+from controller.table.inputs import OperatorEvent, Role
+from controller.table.profiles import TableRules
+from devices.base import Resume, Setup
+from devices.registry import load
+from firmware_bridge.clock import VirtualClock
+from firmware_bridge.transports.mem import MemTransport
+from simulators.hosts.memory_host import MemoryHost
+from simulators.rig.dealer import Dealer, Stuck
+from simulators.rig.felt import Felt
+from simulators.rig.view import View
+
+DRIVERS = {"shoe": "managed-shoe", "shuffler": "managed-shuffler"}
+STALLED_S = 3600.0
+"""Simulated seconds without any progress of the dealer after which a run is given up."""
+
+
+class Stepped:
+    """One table. `outputs` collects every line that leaves it when `listen` is set (for non-interference)."""
+
+    def __init__(
+        self,
+        rules: TableRules,
+        seed: object,
+        shoes: int = 1,
+        *,
+        draws: Sequence[int] | None = None,
+        log: Log | None = None,
+        devices: Callable[[Mapping[str, Commander]], Mapping[str, Commander]] = lambda ports: ports,
+    ) -> None:
+        self.rules = rules
+        self.clock = VirtualClock()
+        self.felt = Felt(rules, seed)
+        self.view = View()
+        self.dealer = Dealer(self.felt, self.view, seed, shoes, draws=draws)
+        self.hosts = {name: MemoryHost(wire, name) for name, wire in self.felt.wires.items()}
+        self.outputs: list[str] | None = None
+        self._seed = seed
+        self._random = Random(f"{seed}/daemon")
+        self._log = log
+        self._devices = devices
+        self._who = caller(0, 0)
+        self.journal = MemoryJournal(
+            self.clock,
+            boot_id=self._random.randbytes(16),
+            journal_id=self._random.randbytes(16),
+            key=self._random.randbytes(32),
+        )
+        self.boots = 0
+        self._boot()
+
+    # The daemon's life
+
+    def _boot(self) -> None:
+        self.boots += 1
+        log = self._log or _quiet_log()
+        self.service = Service(self.rules, self.journal, {}, log=log)
+        self.controller = Controller(self.service, self.clock, Notifier({}), log)
+        state = self.service.recover()
+        ports: dict[str, WatchedPort] = {}
+        for name, host in self.hosts.items():
+            known = state.device(name)
+            spec = load(DRIVERS["shoe" if name == self.rules.shoe else "shuffler"])
+            random = Random(f"{self._seed}/driver/{name}/{self.boots}")
+            driver = spec.controlled(Setup(name, random, Resume(known.n, known.boot, known.seq)))
+            transport = MemTransport(host.endpoint, host.uri)
+            ports[name] = WatchedPort(name, transport, driver, self.clock, self.controller.deliver)
+        self.controller.ports.update(ports)
+        self.service.devices = self._devices(ports)
+        self.service.publish = self._publish
+        self.service.start(self.journal.boot_id.hex())
+
+    def crash(self) -> None:
+        """The daemon is gone in mid-air; handles, threads and memory with it. Only the journal stays."""
+        for host in self.hosts.values():
+            host.unplug()
+            host.replug()
+
+    def restart(self) -> None:
+        """A new daemon on the old journal; the dealer sends again what was not answered."""
+        self.journal = MemoryJournal(self.clock, boot_id=self._random.randbytes(16), past=self.journal)
+        self._boot()
+        for entry in self.journal.entries(self.view.seq):
+            self.view.take(entry_json(entry, masked=True))
+        if request := self.dealer.reconnected():
+            self.request(request)
+
+    def close(self) -> None:
+        """Stop the daemon as SIGTERM does."""
+        for port in self.controller.ports.values():
+            port.close()
+        self.controller.finish()
+
+    # What goes in and out
+
+    def request(self, request: Mapping[str, Any]) -> None:
+        """One request of the dealer's on the control socket."""
+        if "get" in request:
+            self.dealer.answered({"ok": True, "status": self.controller.view("status")})
+            return
+        self.controller.submit(_event(request, self._who.name, self._who.roles), self._answer)
+
+    def tap(self, event: str, roles: frozenset[Role] | None = None, **args: Any) -> dict[str, Any]:
+        """One tap from somebody else, answered before this returns."""
+        answers: list[Reply] = []
+        wanted = OperatorEvent(event, args, self._who.name, self._who.roles if roles is None else roles)
+        self.controller.submit(wanted, answers.append)
+        self.controller.finish()
+        return _answer_json(answers[0])
+
+    def _answer(self, reply: Reply) -> None:
+        assert isinstance(reply.input, OperatorEvent)
+        answer = {**_answer_json(reply), "id": reply.input.key}
+        self._say("answer", answer)
+        self.dealer.answered(answer)
+
+    def _publish(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            line = entry_json(entry, masked=True)
+            self._say("follow", line)
+            self.view.take(line)
+
+    def listen(self) -> list[str]:
+        """From now on keep every line that leaves the table."""
+        self.outputs = []
+        return self.outputs
+
+    def _say(self, what: str, line: Any) -> None:
+        if self.outputs is not None:
+            self.outputs.append(f"{what} {json.dumps(line)}")
+            for view in ("status", "faults", "alarms", "expected"):
+                self.outputs.append(f"{view} {json.dumps(self.controller.view(view))}")
+
+    # Time
+
+    def step(self, *, dealer: bool = True) -> bool:
+        """Everything that can happen now; True when anything did. The dealer may stand by."""
+        busy = False
+        for host in self.hosts.values():
+            host.pump(self.clock.now())
+        for port in self.controller.ports.values():
+            busy |= port.step(0)
+        before = self.journal.last_seq
+        self.controller.finish()
+        for request in self.dealer.turn(self.clock.now()) if dealer else ():
+            self.request(request)
+            self.controller.finish()
+            busy = True
+        return busy or self.journal.last_seq != before
+
+    def run(self, until: Callable[[], bool] | None = None) -> None:
+        """Play until `until` holds, or to the end. Raises Stuck when nothing goes on."""
+        progress = self.clock.now()
+        while not (self.dealer.done if until is None else until()):
+            seq = self.view.seq
+            if self.step():
+                if self.view.seq != seq:
+                    progress = self.clock.now()
+            elif not self.dealer.done:
+                self._pass_time()
+                if self.clock.now() - progress > STALLED_S:
+                    raise Stuck(f"nothing happens any more; waiting for {self.dealer.doing}")
+            elif until is not None and not until():
+                raise Stuck("the dealer is done, and what was waited for did not happen")
+
+    def settle(self, seconds: float = 5.0) -> None:
+        """Let the daemon and the machines work for some simulated seconds while the dealer stands by."""
+        end = self.clock.now() + seconds
+        while True:
+            if self.step(dealer=False):
+                continue
+            due = min(self._due())
+            if due > end:
+                self.clock.advance(end - self.clock.now())
+                return
+            self.clock.advance(max(due - self.clock.now(), 0.0))
+
+    def _pass_time(self) -> None:
+        """To the next thing that happens by itself. When all is journaled, polls need not be waited for."""
+        now, dealer = self.clock.now(), self.dealer
+        if dealer.quiet:
+            times = [host.device.machine.deadline() for host in self.hosts.values()] + [dealer.wake]
+            due = min((t for t in times if t is not None), default=None)
+        else:
+            due = min(self._due())
+        if due is None:
+            raise Stuck(f"nothing will ever happen; waiting for {dealer.doing}")
+        self.clock.advance(max(due - now, 0.0))
+
+    def _due(self) -> list[float]:
+        times = [port.deadline() for port in self.controller.ports.values()]
+        times += [t for host in self.hosts.values() if (t := host.deadline()) is not None]
+        return times
+
+
+def _event(request: Mapping[str, Any], who: str, roles: frozenset[Role]) -> OperatorEvent:
+    args = {name: value for name, value in request.items() if name not in ("do", "id")}
+    return OperatorEvent(request["do"], args, who, roles, request["id"])
+
+
+def _answer_json(reply: Reply) -> dict[str, Any]:
+    refusal = reply.refusal
+    if refusal is None:
+        return {"ok": True, "facts": list(map(partial(entry_json, masked=True), reply.entries))}
+    return {
+        "ok": False,
+        "refused": refusal.code,
+        "why": refusal.why,
+        "clause": refusal.clause,
+        "expected": list(refusal.expected),
+    }
+
+
+def _quiet_log() -> Log:
+    import logging
+
+    import structlog
+
+    log: Log = structlog.wrap_logger(
+        structlog.ReturnLogger(),
+        processors=[structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+    )
+    return log
