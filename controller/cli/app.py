@@ -79,6 +79,13 @@ class LazyGroup(TyperGroup):
             )
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _stdout_is_gone()
+            raise typer.Exit(exits.FINE) from None
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = [(name, OWN.get(name) or self._summary(ctx, name)) for name in self.list_commands(ctx)]
         if rows:

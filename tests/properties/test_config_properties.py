@@ -1,4 +1,4 @@
-"""Properties of `examine`: it accepts exactly what a second reading of the rules accepts, and never breaks."""
+"""Properties of `examine`: it accepts what a second reading of the rules accepts, and never breaks."""
 
 from __future__ import annotations
 
