@@ -7,7 +7,7 @@ and no floats, so each value has one form. Chain: SHA-256 over the previous hash
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -93,7 +93,7 @@ class Entry:
 
 
 def plain(value: Any) -> Any:
-    """The value in the one form that can be journaled: tuples as lists, any mapping as dict.
+    """The value in the one form that can be journaled: tuples as lists, any mapping as dict in key order.
 
     Raises TypeError for a float, a key that is not text, or anything else without one encoding.
     """
@@ -104,7 +104,7 @@ def plain(value: Any) -> Any:
         for key in value:
             if type(key) is not str:
                 raise TypeError(f"a fact has a key that is a {type(key).__name__}, not plain text")
-        return {key: plain(value[key]) for key in sorted(value, key=_order)}
+        return {key: plain(value[key]) for key in _in_order(value)}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, str):
@@ -114,18 +114,17 @@ def plain(value: Any) -> Any:
     )
 
 
-def _order(key: str) -> tuple[int, str]:
-    """As the encoding orders them, so that a fact just written and one replayed look the same."""
-    return len(key), key
+def _in_order(keys: Iterable[str]) -> list[str]:
+    """Keys as their encodings order bytewise: the length comes first, and UTF-8 keeps the order of text."""
+    by_text = sorted(keys)
+    if "".join(by_text).isascii():
+        return sorted(by_text, key=len)
+    return sorted(by_text, key=lambda key: len(key.encode()))
 
 
 def encode(value: Any) -> bytes:
-    """Deterministic CBOR of a value that went through `plain`.
-
-    cbor2 sorts keys by length and then bytes; for text keys that is the bytewise order of their encodings,
-    because the length is encoded first.
-    """
-    return cbor2.dumps(value, canonical=True)
+    """Deterministic CBOR of a value that went through `plain`, which has put the keys in order already."""
+    return cbor2.dumps(value)
 
 
 def chain_hash(previous: bytes, row: tuple[Any, ...]) -> bytes:

@@ -317,3 +317,52 @@ def test_a_wal_cut_anywhere_leaves_a_whole_beginning(journal: Journal, tmp_path:
     assert reopened.append([DRAWN])[0].seq == reopened.last_seq
     reopened.close()
     assert verify(cut_here / "j.db", cut_here / "k").ok
+
+
+def test_a_daemon_that_starts_while_a_resting_journal_is_read(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read without locks, so a change underneath must be noticed and the chunk read again."""
+    journal.append([DRAWN])
+    journal.close()
+    real, times = module._rows, []
+    with JournalReader(tmp_path / "j.db") as reader:
+
+        def interfering(db: sqlite3.Connection, after: int, limit: int) -> list[module.Row]:
+            rows = real(db, after, limit)
+            times.append(after)
+            if len(times) == 1:
+                with monkeypatch.context() as patch:
+                    patch.setattr(module, "_rows", real)
+                    other = again(tmp_path)
+                    other.append([DRAWN])
+                    other.close()
+            return rows
+
+        monkeypatch.setattr(module, "_rows", interfering)
+        assert [entry.seq for entry in reader.entries(1)] == [2, 3]
+    assert times == [1, 1, 3]
+
+
+def test_a_daemon_that_starts_while_a_private_copy_is_made(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal.append([DRAWN])
+    folder = tmp_path / "without_shm"
+    folder.mkdir()
+    for part in ("j.db", "j.db-wal", "k"):
+        shutil.copy(tmp_path / part, folder / part)
+    real, started = shutil.copyfile, []
+
+    def interfering(source: Path, target: Path) -> None:
+        real(source, target)
+        if not started:
+            started.append(again(folder))
+            started[0].append([DRAWN])
+
+    monkeypatch.setattr(module.shutil, "copyfile", interfering)
+    with JournalReader(folder / "j.db") as reader:
+        assert [entry.seq for entry in reader.entries()] == [1, 2, 3]
+        started[0].append([DRAWN])
+        assert reader.verify().last_seq == 4
+    started[0].close()
