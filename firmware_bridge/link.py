@@ -154,7 +154,7 @@ class Link:
         times = [p.due for p in self.pending]
         if self.queue:
             waiting = {s.key for s in self.queue}
-            times += [e.held_until for e in self.ended if e.held_until > 0 and e.key in waiting]
+            times += [e.held_until for e in self.ended if e.held_until and e.key in waiting]
         return min(times, default=None)
 
     @property
@@ -213,6 +213,9 @@ def _submit(link: Link, submit: Submit) -> tuple[Link, list[Output]]:
 
 
 def _pass_time(link: Link, now: float) -> tuple[Link, list[Output]]:
+    if any(0 < e.held_until <= now for e in link.ended):
+        freed = (replace(e, held_until=0.0) if e.held_until <= now else e for e in link.ended)
+        link = replace(link, ended=tuple(freed))
     if all(p.due > now for p in link.pending):
         return link, []
     out: list[Output] = []
@@ -236,7 +239,7 @@ def _start(link: Link, now: float) -> tuple[Link, list[Output]]:
     """Open what waits, oldest first, as far as keys and window allow."""
     if not link.queue:
         return link, []
-    closed = {p.submit.key for p in link.pending} | {e.key for e in link.ended if e.held_until > now}
+    closed = {p.submit.key for p in link.pending} | {e.key for e in link.ended if e.held_until}
     pending, queue, out = list(link.pending), [], []
     for submit in link.queue:
         if len(pending) >= link.window or submit.key in closed:

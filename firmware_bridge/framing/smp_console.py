@@ -76,7 +76,10 @@ class Decoder:
         return bool(self._garbage)
 
     def feed(self, data: bytes) -> list[Frame | Garbage]:
-        self._line += data
+        line = self._line
+        line += data
+        if data.isalnum() and len(line) <= LINE_LIMIT:
+            return []  # the usual drip of base64: it neither ends nor overfills a line
         out: list[Frame | Garbage] = []
         while self._line:
             head = 2 if self._line.startswith((FIRST, NEXT)) else 0
