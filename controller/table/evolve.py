@@ -83,7 +83,7 @@ def _shoe(state: TableState, **changes: Any) -> TableState:
 
 def _booted(state: TableState, data: Data) -> TableState:
     devices = {name: replace(device, up=False) for name, device in state.devices.items()}
-    return replace(state, boot=data["boot_id"], devices=devices)
+    return replace(state, boot=data["boot_id"], booted_at=state.seq, devices=devices)
 
 
 def _link_up(state: TableState, data: Data) -> TableState:
@@ -129,6 +129,7 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
         blocks=Blocks(data["blocks"]),
         cause=data["cause"],
         since=state.seq,
+        again=state.seq,
         batch=data["batch"],
         device=data["device"],
     )
@@ -136,6 +137,11 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
     if data["unfit"] and data["batch"] is not None and state.batches[data["batch"]].unfit is None:
         state = _batch(state, data["batch"], unfit=data["code"], proof=None)
     return state
+
+
+def _fault_again(state: TableState, data: Data) -> TableState:
+    again = (replace(f, again=state.seq) if f.id == data["fault"] else f for f in state.faults)
+    return replace(state, faults=tuple(again))
 
 
 def _clear(state: TableState, data: Data) -> TableState:
@@ -240,13 +246,13 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
         if state.batches[batch].at(Place.IN_HAND):
             state = _move(state, batch, 1, Place.IN_HAND, Place.TABLE)
     elif batch is not None:
-        card = data["card"] or ""
+        card = data.get("card") or ""
         state = _shoe(state, drawn={**shoe.drawn, card: shoe.drawn.get(card, 0) + 1})
         if state.batches[batch].at(Place.SHOE):
             dest = Place.RACK if to in ("burn", "stub") else Place.TABLE
             state = _move(state, batch, 1, Place.SHOE, dest)
     if state.round is not None and to not in ("burn", "stub"):
-        dealt = Dealt(to, data["card"], state.seq, seen=data["seen"])
+        dealt = Dealt(to, data.get("card"), state.seq, seen=data["seen"])
         state = replace(state, round=replace(state.round, cards=(*state.round.cards, dealt)))
     return state
 
@@ -303,6 +309,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "command_issued": _command_issued,
     "command_ended": _command_ended,
     "fault_latched": _fault_latched,
+    "fault_again": _fault_again,
     "clear": _clear,
     "open": _open,
     "load_shuffler": _load_shuffler,

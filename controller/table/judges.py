@@ -323,7 +323,7 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
         case "known_device":
             return state.device(fault.device or "").known
         case "restarted":
-            return False
+            return state.booted_at > fault.again
         case _:
             return False
 

@@ -48,7 +48,11 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
         case Booted(boot_id):
             observe.booted(draft, boot_id)
         case Trouble(code, detail, device):
-            draft.latch(code, detail, device=device)
+            known = next((f for f in state.faults if (f.code, f.device) == (code, device)), None)
+            if known is None:
+                draft.latch(code, detail, device=device)
+            else:
+                draft.add("fault_again", {"fault": known.id, "cause": detail})
     return draft.done()
 
 

@@ -146,13 +146,17 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A latched fault; `since` is the number of the fact that latched it, and its id is F and that number."""
+    """A latched fault; its id is F and the number of the fact that latched it, `since`.
+
+    `again` is the last fact that found the same cause once more.
+    """
 
     id: str
     code: str
     blocks: Blocks
     cause: str
     since: int
+    again: int
     batch: str | None = None
     device: str | None = None
 
@@ -167,6 +171,7 @@ class TableState:
 
     seq: int = 0
     boot: str = ""
+    booted_at: int = 0
     phase: Phase = Phase.CLOSED
     batches: Mapping[str, Batch] = field(default_factory=dict)
     shuffler: Shuffler = Shuffler()

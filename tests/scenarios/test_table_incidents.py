@@ -1,9 +1,12 @@
 """Incidents and restarts at the table core, devices played by hand (rules.md, sections J and L)."""
 
+from dataclasses import replace
+
 import pytest
 
-from controller.table.inputs import Role
-from controller.table.state import Place, checkpoint, restore
+from controller.table.evolve import evolve
+from controller.table.inputs import Role, Trouble
+from controller.table.state import Place, checkpoint, initial, restore
 from devices import events as ev
 from firmware_bridge.link import Done
 from tests.support.table import Table
@@ -297,3 +300,32 @@ def test_another_device_on_the_port_is_latched_until_the_known_one_is_back():
     t.event(ev.LinkUp, boot=1, identity={"serial": "SH1"}, status={"drawn": 1})
     t.tap("clear", SUPERVISOR, fault=fault)
     t.tap("bets_closed", boxes="1")
+
+
+@pytest.mark.rule("R-68")
+def test_a_fault_of_the_service_is_cleared_only_after_a_restart_that_does_not_find_it_again():
+    t = Table()
+    t.open_to_shoe()
+    t.give(Trouble("key_missing", "no such file"))
+    (fault,) = t.state.faults
+    assert t.refused("clear", SUPERVISOR, fault=fault.id).code == "cause_remains"
+    restarted(t)
+    t.give(Trouble("key_missing", "no such file"))
+    assert [f.id for f in t.state.faults] == [fault.id]
+    assert t.refused("clear", SUPERVISOR, fault=fault.id).code == "cause_remains"
+    restarted(t, "33" * 16)
+    assert t.refused("bets_closed", boxes="1").code == "fault_latched"
+    t.tap("clear", SUPERVISOR, fault=fault.id)
+    t.tap("bets_closed", boxes="1")
+
+
+def test_a_journal_replayed_without_its_key_counts_sealed_cards_as_unread():
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1")
+    blind = initial(t.rules)
+    for fact in t.facts:
+        blind = evolve(blind, replace(fact, sealed={}))
+    assert blind.shoe.count == t.state.shoe.count
+    assert blind.batches == t.state.batches
+    assert blind.phase is t.state.phase
