@@ -24,9 +24,9 @@ def cutters(
 ) -> tuple[str, ...]:
     """Who is offered the cut, first to last, 13:69F-2.5(e): the first of these who accepts cuts.
 
-    New game, or no round since: the first player to arrive, so any box. The cutting card at a box: that box. At the dealer's
-    hand, or a discretionary shuffle: the player farthest to the dealer's right. Then clockwise (2.5(f)), at
-    last the dealer.
+    New game, or no round since: the first player to arrive, so any box. The cutting card at a box: that
+    box. At the dealer's hand, or a discretionary shuffle: the player farthest to the dealer's right. Then
+    clockwise (2.5(f)), at last the dealer.
     """
     if new_game or not last_boxes:
         return (*(box(n) for n in range(1, boxes + 1)), DEALER)
