@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from firmware_bridge import errors
+from firmware_bridge import port as port_module
 from firmware_bridge.clock import SystemClock, VirtualClock
 from firmware_bridge.link import Complete, Done, NotSent, Send, Unknown
 from firmware_bridge.port import Crashed, Opened, Port, Unavailable
@@ -325,7 +326,9 @@ def test_over_ptys_it_survives_a_swapped_link_and_leaves_nothing_behind(tmp_path
     assert driver.lost_for[-1] == "it was closed on our side"
 
 
-def test_commands_and_stop_work_while_the_port_is_absent(tmp_path):
+def test_commands_and_stop_work_while_the_port_is_absent(tmp_path, monkeypatch):
+    monkeypatch.setattr(port_module, "BACKOFF_FIRST", 50.0)
+    monkeypatch.setattr(port_module, "BACKOFF_LAST", 50.0)
     log = Log()
     port = Port("shoe", open_transport(f"serial:{tmp_path}/none"), Echo(), SystemClock(), log)
     port.start()
@@ -350,6 +353,7 @@ def test_fifty_losses_leave_no_handle():
     before = handles()
     for _ in range(50):
         port._fail(errors.LinkLost("pulled"), [])
+        assert handles() < before
         clock.advance(5.0)
         port.step(0)
         assert port.health().state == "open"
