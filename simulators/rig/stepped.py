@@ -87,6 +87,8 @@ class Stepped:
             ports[name] = WatchedPort(name, transport, driver, self.clock, self.controller.deliver)
         self.controller.ports.update(ports)
         self.service.devices = self._devices(ports)
+        for entry in self.journal.entries(self.view.seq):
+            self.view.take(entry_json(entry, masked=True))
         self.service.publish = self._publish
         self.service.start(self.journal.boot_id.hex())
 
@@ -100,8 +102,6 @@ class Stepped:
         """A new daemon on the old journal; the dealer sends again what was not answered."""
         self.journal = MemoryJournal(self.clock, boot_id=self._random.randbytes(16), past=self.journal)
         self._boot()
-        for entry in self.journal.entries(self.view.seq):
-            self.view.take(entry_json(entry, masked=True))
         if request := self.dealer.reconnected():
             self.request(request)
 
