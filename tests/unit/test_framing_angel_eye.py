@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from firmware_bridge.clock import SystemClock
 from firmware_bridge.framing import Garbage
 from firmware_bridge.framing.angel_eye import (
     Ack,
@@ -178,13 +177,3 @@ def test_commands_out_of_range_are_refused():
         encode_command("LK", 100, bcc_includes_stx=True)
     with pytest.raises(ValueError, match="two capital letters"):
         encode_command("lk", 1, bcc_includes_stx=True)
-
-
-def test_byte_by_byte_is_at_least_fifty_times_the_line_rate():
-    """Goal 1: 4800 bit/s are 480 bytes/s; half of it noise here."""
-    stream = (CARD + b"\x05\x00\xff\x02OP\x15\x06") * 400
-    clock, decoder = SystemClock(), Decoder()
-    start = clock.now()
-    for byte in stream:
-        decoder.feed(bytes([byte]))
-    assert len(stream) / (clock.now() - start) >= 50 * 480
