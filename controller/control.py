@@ -148,13 +148,14 @@ class ControlServer:
         """Serve clients until stopped, then close the socket and remove its name."""
         try:
             while not self._stopping:
-                for key, events in self._selector.select():
-                    if key.fileobj is self._listener:
-                        self._accept()
-                    elif key.fd == self._wake_out:
+                ready = self._selector.select()
+                for key, events in ready:
+                    if key.fd == self._wake_out:
                         self._read_mail()
                     elif key.fd in self._clients:
                         self._turn(self._clients[key.fd], events)
+                if any(key.fileobj is self._listener for key, _ in ready):
+                    self._accept()  # last: who left makes room first
         finally:
             self.close()
 

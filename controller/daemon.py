@@ -33,7 +33,7 @@ from controller.table.inputs import Ended, Input, Observed, OperatorEvent, Refus
 from controller.table.state import TableState
 from controller.table.view import faults, snapshot
 from devices.base import Resume, Setup
-from devices.events import DeviceEvent
+from devices.events import DeviceEvent, carries_card
 from firmware_bridge.clock import Clock, SystemClock
 from firmware_bridge.link import Complete
 from firmware_bridge.port import Crashed, Opened, Port, Unavailable
@@ -219,6 +219,8 @@ class Controller:
         """What a port's output is for the rules; the state of the link is told, not journaled."""
         match output:
             case DeviceEvent():
+                raw = None if carries_card(output) else output.raw
+                self._log.debug("event", device=device, kind=output.kind, n=output.n, seq=output.seq, raw=raw)
                 yield Observed(output)
             case Complete(call_id, outcome):
                 yield Ended(device, call_id, outcome)

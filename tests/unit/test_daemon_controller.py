@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,6 +138,24 @@ def test_the_state_of_a_link_is_told_but_not_journaled(desk: Desk) -> None:
         "shuffler": {"link": "open", "text": "serial port"},
     }
     assert desk.told()[-1] == "STATUS=waiting for shoe"
+
+
+def test_frames_are_told_at_debug_only_and_masked_where_they_name_a_card(tmp_path: Path) -> None:
+    for level, count in (("info", 0), ("debug", 3)):
+        out = io.StringIO()
+        log.configure(level, out, console=False)
+        clock = VirtualClock()
+        service = Service(RULES, MemoryJournal(clock), {"shoe": FakePort()})
+        service.recover()
+        service.start("00")
+        controller = Controller(service, clock, Notifier({}), log.get())
+        card = ev.CardDrawn(device="shoe", n=2, card="8S", raw=b"8S")
+        noise = ev.FrameRejected(device="shoe", n=3, reason="crc", bytes=2, raw=b"8S")
+        controller.deliver("shoe", [ev.Lid(device="shoe", n=1, open=True, raw=b"lid"), card, noise])
+        controller._turn(0)
+        told = [json.loads(line) for line in out.getvalue().splitlines()]
+        assert [line["raw"] for line in told] == ([b"lid".hex(), None, None] if count else [])
+        assert "8S" not in out.getvalue()
 
 
 def test_a_crashed_driver_is_a_latched_fault(desk: Desk) -> None:
