@@ -132,6 +132,7 @@ class Stepped:
         assert isinstance(reply.input, OperatorEvent)
         answer = {**_answer_json(reply), "id": reply.input.key}
         self._say("answer", answer)
+        self._say_views()
         self.dealer.answered(answer)
 
     def _publish(self, entries: Sequence[Entry]) -> None:
@@ -139,6 +140,7 @@ class Stepped:
             line = entry_json(entry, masked=True)
             self._say("follow", line)
             self.view.take(line)
+        self._say_views()
 
     def listen(self) -> list[str]:
         """From now on keep every line that leaves the table."""
@@ -148,6 +150,9 @@ class Stepped:
     def _say(self, what: str, line: Any) -> None:
         if self.outputs is not None:
             self.outputs.append(f"{what} {json.dumps(line)}")
+
+    def _say_views(self) -> None:
+        if self.outputs is not None:
             for view in ("status", "faults", "alarms", "expected"):
                 self.outputs.append(f"{view} {json.dumps(self.controller.view(view))}")
 
