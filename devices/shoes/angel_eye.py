@@ -72,6 +72,7 @@ class AngelEye:
         self._repeats = Repeats()
         self._sequence = SequenceRule(_option(setup, "seq_profile", PROFILES, "learn"))
         self._hand = Hand(redeal=_option(setup, "r_reading", R_READINGS, "next_round") == "redeal")
+        self._bcc = _option(setup, "bcc_includes_stx", ("true", "false", "auto"), "auto")
         self._stray = b""
         self._seen_until: float | None = None
         self._settle_at: float | None = None
@@ -237,11 +238,8 @@ class AngelEyeControlled(AngelEye):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        choice = str(setup.options.get("bcc_includes_stx", "auto")).lower()
-        if choice not in {"true", "false", "auto"}:
-            raise OptionError(f"bcc_includes_stx is true, false or auto, not {choice!r}")
-        self._auto = choice == "auto"
-        self._includes_stx = choice != "false"
+        self._auto = self._bcc == "auto"
+        self._includes_stx = self._bcc != "false"
         self._proven = not self._auto
         self._link = link.Link(window=1)
         self._calls: dict[str, _Call] = {}
@@ -329,7 +327,7 @@ def _words(name: str, args: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _option(setup: Setup, name: str, allowed: tuple[str, ...], default: str) -> str:
-    value = str(setup.options.get(name, default))
+    value = str(setup.options.get(name, default)).lower()
     if value not in allowed:
         raise OptionError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
     return value

@@ -514,8 +514,9 @@ def test_the_receive_only_form_has_no_way_to_command() -> None:
     "options", [{"seq_profile": "octal"}, {"r_reading": "maybe"}, {"bcc_includes_stx": "perhaps"}]
 )
 def test_a_wrong_option_value_is_an_error_that_names_the_right_ones(options: dict[str, str]) -> None:
-    with pytest.raises(OptionError, match=next(iter(options))):
-        SPEC.controlled(Setup("shoe", Random(1), options=options))
+    for form in (SPEC.reader, SPEC.controlled, SPEC.decoder):
+        with pytest.raises(OptionError, match=next(iter(options))):
+            form(Setup("shoe", Random(1), options=options))
 
 
 # Commands
