@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
+from controller.config_file import GAME, Batch, Cards, Device, File, Table, read
 from controller.table import eligibility
 from controller.table.eligibility import Problem
 from controller.table.inputs import OPERATOR, SERVICE
@@ -25,77 +24,9 @@ from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
 from devices.base import DriverSpec, OptionError, Setup
 
 RUNTIME_DIR = Path("/run/cutcard")
-GAME = "blackjack"
 _LATER_PORT = re.compile(r"usb(hid)?:[0-9a-fA-F]{4}:[0-9a-fA-F]{4}(:\S+)?")
 """Ports of the contract that this version cannot open."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
-
-
-class _Section(BaseModel):
-    """Every value may be missing here, so that one mistake hides no other; `_judge` says what is needed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class _Table(_Section):
-    id: str | None = None
-    profile: str = "nj-casino"
-    game: str = GAME
-    boxes: int = eligibility.MOST_BOXES
-    mode: str = "two-batch-shoe"
-    wagers: list[str] = []
-    first_card: str = FirstCardPolicy.PLAY_ONE_ROUND.value
-    cutting_card_tolerance: int = 0
-    burn_on_dealer_change: bool = True
-
-
-class _Batch(_Section):
-    id: str | None = None
-    back: str | None = None
-    decks: int | None = None
-
-
-class _Cards(_Section):
-    decks_per_batch: int | None = None
-    cutting_card: str | None = None
-    edge: str = "white"
-    batch: list[_Batch] = []
-
-
-class _Device(_Section):
-    """Keys beside these are the driver's options; `_devices` knows which it has."""
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-
-    driver: str | None = None
-    port: str | None = None
-
-
-class _Service(_Section):
-    socket: str | None = None
-
-
-class _Journal(_Section):
-    path: str | None = None
-    key: str = "/etc/cutcard/seal.key"
-
-
-class _Panel(_Section):
-    listen: str | None = None
-
-
-class _Uplink(_Section):
-    mqtt: str | None = None
-
-
-class _File(_Section):
-    table: _Table = _Table()
-    cards: _Cards = _Cards()
-    devices: dict[str, _Device] = {}
-    service: _Service = _Service()
-    journal: _Journal = _Journal()
-    panel: _Panel = _Panel()
-    uplink: _Uplink = _Uplink()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,120 +79,22 @@ def examine(data: bytes) -> tuple[Config | None, list[Problem]]:
         return None, [Problem(f"not UTF-8 text (byte {error.start}): save the file as UTF-8")]
     except tomllib.TOMLDecodeError as error:
         return None, [Problem(f"not valid TOML: {error}")]
-    file, problems = _read(plain)
+    file, problems = read(plain)
     config, more = _judge(file)
     problems += more
     return (None, problems) if problems else (config, [])
 
 
-def _socket(file: _File) -> Path | None:
+def _socket(file: File) -> Path | None:
     if file.service.socket is not None:
         return Path(file.service.socket)
     return None if file.table.id is None else RUNTIME_DIR / f"{file.table.id}.sock"
 
 
-# --- shape: keys and types -------------------------------------------------------------------------------
-
-_WANTED = {
-    "string_type": "a text in quotes",
-    "int_type": "a whole number",
-    "bool_type": "true or false",
-    "list_type": "a list in brackets",
-    "dict_type": "a section with keys of its own",
-    "model_type": "a section with keys of its own",
-    "model_attributes_type": "a section with keys of its own",
-}
+# --- meaning -----------------------------------------------------------------------------------------
 
 
-def _read(plain: Mapping[str, Any]) -> tuple[_File, list[Problem]]:
-    """The file's values as far as they have the right names and types, and what has not.
-
-    What is wrong is told and taken out, then the rest is read again, until all of it is well-formed.
-    """
-    tree: dict[str, Any] = _copy(plain)
-    problems: list[Problem] = []
-    while True:
-        try:
-            return _File.model_validate(tree), problems
-        except ValidationError as error:
-            faults = error.errors(include_url=False)
-            problems += [_shape_problem(fault["type"], fault["loc"], fault["input"]) for fault in faults]
-            for fault in sorted(faults, key=lambda fault: str(fault["loc"]), reverse=True):
-                _take_out(tree, fault["loc"])
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
-
-
-def _take_out(tree: Any, loc: tuple[int | str, ...]) -> None:
-    for step in loc[:-1]:
-        tree = tree[step]
-    del tree[loc[-1]]
-
-
-def _shape_problem(kind: str, loc: tuple[int | str, ...], value: Any) -> Problem:
-    key = _dotted(loc)
-    if kind != "extra_forbidden":
-        return Problem(f"must be {_WANTED.get(kind, 'of another type')}, not {_shown(value)}", key=key)
-    name = str(loc[-1])
-    siblings = list(_model_at(loc[:-1]).model_fields)
-    near = difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)
-    if near:
-        return Problem(f"there is no such key; did you mean {near[0]}?", key=key)
-    everywhere = {path.rpartition(".")[2]: path for path in keys()}
-    if far := difflib.get_close_matches(name, everywhere, n=1, cutoff=0.75):
-        return Problem(f"there is no such key here; did you mean {everywhere[far[0]]}?", key=key)
-    return Problem(f"there is no such key; known are {', '.join(siblings)}", key=key)
-
-
-def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
-    model: type[BaseModel] = _File
-    for step in loc:
-        if isinstance(step, str) and step in model.model_fields:
-            model = _inner(model.model_fields[step].annotation) or model
-    return model
-
-
-def _inner(annotation: Any) -> type[BaseModel] | None:
-    """The section class that an annotation holds: itself, a list's or a dict's."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for inner in get_args(annotation) if (found := _inner(inner))), None)
-
-
-def keys() -> Iterator[str]:
-    """Every key that may stand in a table.toml, as `section.key`."""
-    for section, info in _File.model_fields.items():
-        yield from _keys(section, _inner(info.annotation) or _Section)
-
-
-def _keys(prefix: str, model: type[BaseModel]) -> Iterator[str]:
-    for name, info in model.model_fields.items():
-        if inner := _inner(info.annotation):
-            yield from _keys(f"{prefix}.{name}", inner)
-        else:
-            yield f"{prefix}.{name}"
-
-
-def _dotted(loc: tuple[int | str, ...]) -> str:
-    text = ""
-    for step in loc:
-        text += f"[{step + 1}]" if isinstance(step, int) else f".{step}"
-    return text.removeprefix(".")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-# --- meaning ---------------------------------------------------------------------------------------------
-
-
-def _judge(file: _File) -> tuple[Config | None, list[Problem]]:
+def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     """The configuration if the rules allow it; the Config is None only together with problems."""
     counts = [file.cards.decks_per_batch if b.decks is None else b.decks for b in file.cards.batch]
     specs, device_problems = _devices(file.devices)
@@ -329,7 +162,7 @@ def _at(key: str, problems: list[Problem]) -> list[Problem]:
     return [Problem(p.text, p.clause, key) for p in problems]
 
 
-def _table(table: _Table) -> Iterator[Problem]:
+def _table(table: Table) -> Iterator[Problem]:
     yield from _named("table.id", table.id, 'the name of the table, e.g. "BJ-07"')
     yield from _one_of("table.profile", table.profile, eligibility.PROFILES, "profile")
     if table.profile in eligibility.PROFILES and table.profile not in eligibility.BUILT_PROFILES:
@@ -346,8 +179,8 @@ def _table(table: _Table) -> Iterator[Problem]:
         yield Problem(text, "13:69F-2.5(d)", "table.cutting_card_tolerance")
 
 
-def _cards(cards: _Cards) -> Iterator[Problem]:
-    if cards.decks_per_batch is None and any(b.decks is None for b in cards.batch or [_Batch()]):
+def _cards(cards: Cards) -> Iterator[Problem]:
+    if cards.decks_per_batch is None and any(b.decks is None for b in cards.batch or [Batch()]):
         yield Problem("is missing: the number of decks in each batch", key="cards.decks_per_batch")
     if cards.cutting_card is None:
         yield Problem("is missing: the colour of the cutting card", "13:69F-2.2(a)", "cards.cutting_card")
@@ -362,7 +195,7 @@ def _cards(cards: _Cards) -> Iterator[Problem]:
     yield from _at("cards.cutting_card", eligibility.cutting_card(cards.cutting_card, backs, cards.edge))
 
 
-def _mode(file: _File, counts: list[int | None], roles: list[str]) -> Iterator[Problem]:
+def _mode(file: File, counts: list[int | None], roles: list[str]) -> Iterator[Problem]:
     mode, key = file.table.mode, "table.mode"
     yield from _one_of(key, mode, eligibility.MODES, "mode")
     if mode in eligibility.MODES and mode not in eligibility.BUILT_MODES:
@@ -379,7 +212,7 @@ def _mode(file: _File, counts: list[int | None], roles: list[str]) -> Iterator[P
         yield from _at(key, eligibility.hand_dealt(sizes, shuffler="shuffler" in roles))
 
 
-def _needs(role: str, roles: list[str], clause: str, file: _File) -> Iterator[Problem]:
+def _needs(role: str, roles: list[str], clause: str, file: File) -> Iterator[Problem]:
     """Exactly one device of this role; silent when a driver is unknown, since that may be the one."""
     if roles.count(role) > 1:
         yield Problem(f"{roles.count(role)} devices are a {role}: a table has one", key="devices")
@@ -387,7 +220,7 @@ def _needs(role: str, roles: list[str], clause: str, file: _File) -> Iterator[Pr
         yield Problem(f"this mode needs a {role}: no device here is one", clause, "devices")
 
 
-def _devices(devices: Mapping[str, _Device]) -> tuple[dict[str, DriverSpec | None], list[Problem]]:
+def _devices(devices: Mapping[str, Device]) -> tuple[dict[str, DriverSpec | None], list[Problem]]:
     """The driver of each device, None where it is unknown."""
     from devices import registry
     from firmware_bridge import errors, transports
@@ -426,7 +259,7 @@ def _devices(devices: Mapping[str, _Device]) -> tuple[dict[str, DriverSpec | Non
 
 def _options(name: str, spec: DriverSpec, options: Mapping[str, Any]) -> Iterator[Problem]:
     """Keys the driver does not read, and values it cannot take."""
-    known = [*_Device.model_fields, *spec.options]
+    known = [*Device.model_fields, *spec.options]
     unknown = [key for key in options if key not in spec.options]
     for key in unknown:
         near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
@@ -446,7 +279,7 @@ def _serves(game: str, specs: Mapping[str, DriverSpec | None]) -> Iterator[Probl
             yield Problem(text, key=f"devices.{name}.driver")
 
 
-def _paths(file: _File) -> Iterator[Problem]:
+def _paths(file: File) -> Iterator[Problem]:
     for key, text in (("service.socket", file.service.socket), ("journal.path", file.journal.path)):
         if text == "":
             yield Problem("is empty: give a file name", key=key)
@@ -457,7 +290,7 @@ def _paths(file: _File) -> Iterator[Problem]:
         yield Problem("is longer than the 107 bytes a socket's name may have", key="service.socket")
 
 
-def _later(file: _File) -> Iterator[Problem]:
+def _later(file: File) -> Iterator[Problem]:
     """The shape of values that a later version acts on."""
     listen, mqtt = file.panel.listen, file.uplink.mqtt
     if listen is not None and not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}", listen):
@@ -466,7 +299,7 @@ def _later(file: _File) -> Iterator[Problem]:
         yield Problem(f"{mqtt!r} is no mqtt:// or mqtts:// address", key="uplink.mqtt")
 
 
-def _notes(file: _File) -> Iterator[str]:
+def _notes(file: File) -> Iterator[str]:
     for name, device in file.devices.items():
         if device.port is not None and _LATER_PORT.fullmatch(device.port):
             yield f"devices.{name}.port: usb ports are not built yet, `cutcard run` cannot open {device.port}"

@@ -7,30 +7,36 @@ waited for. The `Desk` behind it is the controller; its answers come back throug
 
 from __future__ import annotations
 
-import errno
-import grp
 import json
 import os
 import selectors
 import socket
-import stat
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from controller.access import GROUPS, SOCKET_GROUP, Caller, caller
+from controller.access import GROUPS, Caller, caller
+from controller.control_requests import (
+    LINE_LIMIT,
+    TOO_LONG,
+    Line,
+    Misunderstood,
+    error_line,
+    listen,
+    parse,
+    refused_line,
+    value_of,
+    view_of,
+)
 from controller.record import Entry
 from controller.service import Reply
 from controller.table.inputs import OperatorEvent, Refusal
-from firmware_bridge.errors import Busy
 
-LINE_LIMIT = 64 * 1024
-"""Bytes of one request."""
 OUT_LIMIT = 1024 * 1024
 """Bytes that may wait for one client before it is cut off."""
 MOST_CLIENTS = 64
@@ -38,10 +44,6 @@ HISTORY_STEP = 200
 """Past facts fetched at once for a follower."""
 KEY_LIMIT = 128
 """Characters of an idempotency key."""
-VIEWS = ("status", "alarms", "faults", "expected")
-_TOO_LONG = f"a request may have {LINE_LIMIT} bytes; this one is longer"
-
-Line = dict[str, Any]
 
 
 class Desk(Protocol):
@@ -55,14 +57,6 @@ class Desk(Protocol):
 
     def view(self, what: str) -> Any:
         """One of `VIEWS` as plain data, masked."""
-
-
-class SocketUnusable(Exception):
-    """The control socket cannot be made where the configuration says."""
-
-
-class Misunderstood(Exception):
-    """A request that cannot be understood; the text is the answer."""
 
 
 @dataclass
@@ -224,7 +218,7 @@ class ControlServer:
             if end < 0:
                 if len(client.incoming) > LINE_LIMIT:
                     if not client.skipping:
-                        self._say(client, _error(_TOO_LONG))
+                        self._say(client, error_line(TOO_LONG))
                     client.skipping = True
                     client.incoming.clear()
                 return
@@ -233,25 +227,25 @@ class ControlServer:
             if client.skipping:
                 client.skipping = False
             elif len(line) > LINE_LIMIT:
-                self._say(client, _error(_TOO_LONG))
+                self._say(client, error_line(TOO_LONG))
             elif line.strip():
                 self._request(client, line)
 
     def _request(self, client: _Client, line: bytes) -> None:
         try:
-            request = _parse(line)
+            request = parse(line)
             if not client.who.roles:
                 why = f"{client.who.name} has no role here: join one of the groups {', '.join(GROUPS)}"
-                self._say(client, _refused(Refusal("not_allowed", why)))
+                self._say(client, refused_line(Refusal("not_allowed", why)))
             elif "do" in request:
                 self._do(client, request)
             elif "get" in request:
-                what = _view(request)
+                what = view_of(request)
                 self._say(client, {"ok": True, what: self._desk.view(what)})
             else:
                 self._follow(client, request)
         except Misunderstood as error:
-            self._say(client, _error(str(error)))
+            self._say(client, error_line(str(error)))
 
     def _do(self, client: _Client, request: Line) -> None:
         event, key = request.pop("do"), request.pop("id", None)
@@ -259,7 +253,7 @@ class ControlServer:
             raise Misunderstood('"do" takes the name of an operator event')
         if key is not None and (not isinstance(key, str) or not 0 < len(key) <= KEY_LIMIT):
             raise Misunderstood(f'"id" takes a text of up to {KEY_LIMIT} characters')
-        args = {name: _value(name, value) for name, value in request.items()}
+        args = {name: value_of(name, value) for name, value in request.items()}
         client.waiting = True
         self._desk.submit(
             OperatorEvent(event, args, client.who.name, client.who.roles, key),
@@ -274,7 +268,7 @@ class ControlServer:
         if refusal is None:
             answer = {"ok": True, "facts": [self._to_json(entry) for entry in reply.entries]}
         else:
-            answer = _refused(refusal)
+            answer = refused_line(refusal)
         if key is not None:
             answer["id"] = key
         client.waiting = False
@@ -355,7 +349,7 @@ class ControlServer:
     def _cut_off(self, client: _Client, why: str) -> None:
         """Keep the rest of a line that is half sent, say why, and take nothing more from this client."""
         rest = b"" if client.sent_all else client.outgoing[: client.outgoing.find(b"\n") + 1]
-        client.outgoing = bytearray(rest) + json.dumps(_error(why)).encode() + b"\n"
+        client.outgoing = bytearray(rest) + json.dumps(error_line(why)).encode() + b"\n"
         client.incoming.clear()
         client.closing = True
         try:
@@ -398,96 +392,3 @@ class ControlServer:
             if client.events:
                 self._selector.unregister(client.sock)
         client.sock.close()
-
-
-# --- requests ---
-
-
-def _error(text: str) -> Line:
-    return {"ok": False, "error": text}
-
-
-def _refused(refusal: Refusal) -> Line:
-    return {
-        "ok": False,
-        "refused": refusal.code,
-        "why": refusal.why,
-        "clause": refusal.clause,
-        "expected": list(refusal.expected),
-    }
-
-
-def _parse(line: bytes) -> Line:
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError):
-        raise Misunderstood('a request is one JSON object on a line, e.g. {"get": "status"}') from None
-    if not isinstance(request, dict):
-        raise Misunderstood('a request is a JSON object, e.g. {"get": "status"}')
-    verbs = [verb for verb in ("do", "get", "follow") if verb in request]
-    if len(verbs) != 1:
-        raise Misunderstood('a request has exactly one of "do", "get" and "follow"')
-    return request
-
-
-def _view(request: Mapping[str, Any]) -> str:
-    what = request["get"]
-    if not isinstance(what, str) or what not in VIEWS:
-        raise Misunderstood(f'"get" takes one of {", ".join(VIEWS)}')
-    if len(request) > 1:
-        raise Misunderstood('"get" stands alone in its request')
-    return what
-
-
-def _value(name: str, value: Any) -> str | int | bool:
-    """An argument of an event: text, whole number or flag; a list of numbers becomes "1,2,5"."""
-    if isinstance(value, str | int):
-        return value
-    if isinstance(value, list) and all(type(item) is int for item in value):
-        return ",".join(str(item) for item in value)
-    raise Misunderstood(f"{name} takes a text, a whole number, true, false or a list of whole numbers")
-
-
-# --- the socket file ---
-
-
-def listen(path: Path) -> socket.socket:
-    """A listening socket at `path`, mode 660, group `cutcard` where it exists.
-
-    A name left by a dead daemon is removed, but only when nobody answers there. Raises Busy when a daemon
-    does, SocketUnusable when the path cannot be used.
-    """
-    _remove_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-        with suppress(KeyError, PermissionError):
-            os.chown(path, -1, grp.getgrnam(SOCKET_GROUP).gr_gid)
-        path.chmod(0o660)  # nobody can connect before `listen`
-        listener.listen(16)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        raise SocketUnusable(f"the control socket {path} cannot be made: {error.strerror}") from error
-    return listener
-
-
-def _remove_stale(path: Path) -> None:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(mode):
-        raise SocketUnusable(f"{path} exists and is no socket: choose another name for the control socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except OSError as error:
-            if error.errno != errno.ECONNREFUSED:
-                raise SocketUnusable(
-                    f"the control socket {path} cannot be tried: {error.strerror}"
-                ) from error
-            path.unlink()
-            return
-    raise Busy(f"another daemon answers on {path}: stop it first, or give this table another socket")

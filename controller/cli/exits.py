@@ -33,7 +33,7 @@ CODES = {
     "firmware_bridge.errors.BridgeError": DEVICE,
     "devices.registry.DriverError": USAGE,
     "controller.config.ConfigInvalid": USAGE,
-    "controller.control.SocketUnusable": USAGE,
+    "controller.control_requests.SocketUnusable": USAGE,
     "controller.service.JournalDisagrees": USAGE,
     "controller.record.JournalBusy": DEVICE,
     "controller.record.JournalCorrupt": FOUND,

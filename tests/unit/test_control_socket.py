@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from controller import access, control, log
-from controller.control import ControlServer, SocketUnusable, listen
+from controller import access, control, control_requests, log
+from controller.control import ControlServer
+from controller.control_requests import SocketUnusable, listen
 from controller.factlog import MemoryJournal
 from controller.record import Entry
 from controller.service import Reply
@@ -123,7 +124,7 @@ def test_bad_input_gets_one_answer_and_the_connection_lives(table: Path) -> None
 
 def test_a_list_of_boxes_is_taken_like_text(table: Path) -> None:
     with Client(table) as client:
-        assert control._value("boxes", [1, 2, 5]) == "1,2,5"
+        assert control_requests.value_of("boxes", [1, 2, 5]) == "1,2,5"
         assert client.ask({"do": "bets_closed", "boxes": [1, 2, 5]})["refused"] == "unexpected"
 
 
