@@ -35,19 +35,27 @@ def leaves_nothing_behind() -> Iterator[None]:
     threads, children = set(threading.enumerate()), _children()
     descriptors = _descriptors()
     yield
-    gc.collect()
-    left = [t for t in threading.enumerate() if t not in threads and t.is_alive()]
-    for thread in left:
-        thread.join(1.0)
-    alive = [t.name for t in left if t.is_alive()]
+    left = _left(threads, descriptors, children)
+    if any(left):
+        gc.collect()
+        for thread in threading.enumerate():
+            if thread not in threads:
+                thread.join(1.0)
+        left = _left(threads, descriptors, children)
+    if any(left):
+        pytest.fail("left behind: threads {}, descriptors {}, children {}".format(*left))
+
+
+def _left(
+    threads: set[threading.Thread], descriptors: dict[str, str], children: set[str]
+) -> tuple[list[str], dict[str, str], list[str]]:
+    alive = [t.name for t in threading.enumerate() if t not in threads and t.is_alive()]
     opened = {
         number: target
         for number, target in _descriptors().items()
         if int(number) > 2 and descriptors.get(number) != target and "/.hypothesis/" not in target
     }
-    started = _children() - children
-    if alive or opened or started:
-        pytest.fail(f"left behind: threads {alive}, descriptors {opened}, children {sorted(started)}")
+    return alive, opened, sorted(_children() - children)
 
 
 @pytest.hookimpl(trylast=True)

@@ -10,8 +10,6 @@ import typer
 
 from controller.cli.exits import DEVICE, CommandError
 
-_AGAIN = ("; it will be opened again", ": it will be opened again")
-"""True of the daemon's port, not of this command, which ends."""
 FOREVER_S = 3600.0
 
 
@@ -104,8 +102,6 @@ class _Lines:
                 _note(f"listening on {output.port}")
             elif isinstance(output, Unavailable) and self.trouble is None:
                 self.trouble = output.text
-                for again in _AGAIN:
-                    self.trouble = self.trouble.removesuffix(again)
             elif isinstance(output, Crashed):
                 _note(f"{output.error} at {output.where}")
 

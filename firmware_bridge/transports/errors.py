@@ -67,7 +67,7 @@ class translated:  # noqa: N801 - read as a word: `with translated(...)`
     def _died(self, error: BaseException) -> BridgeError:
         if isinstance(error, NotImplementedError):
             return Unsupported(f"{self._port} cannot do this ({_text(error)})")
-        return LinkLost(f"{self._port} was lost ({_text(error)}): it will be opened again when it is back")
+        return LinkLost(f"{self._port} was lost ({_text(error)}): check the device, its cable and its power")
 
 
 def _errno(error: BaseException) -> int | None:

@@ -81,8 +81,7 @@ class SerialReceiver(WireReceiver):
         other = locks.holder(self._device)
         thief = f" ({other} has it open too)" if other and other.pid != os.getpid() else ""
         return (
-            f"{self._name} was readable but empty: it was unplugged, or another program took "
-            f"the bytes{thief}; it will be opened again"
+            f"{self._name} was readable but empty: it was unplugged, or another program took the bytes{thief}"
         )
 
     def _busy(self) -> Busy:

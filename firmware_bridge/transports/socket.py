@@ -38,7 +38,7 @@ class SocketReceiver(WireReceiver):
             connected.close()
 
     def _end_of_input(self) -> str:
-        return f"{self._name} closed the connection: it will be opened again"
+        return f"{self._name} closed the connection: check the serial server and who else uses it"
 
 
 class SocketTransport(SocketReceiver, Writing):
