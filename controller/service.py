@@ -129,6 +129,12 @@ class Service:
                 "use the journal that belongs to this table, or start a new one"
             )
         for batch in self.state.batches.values():
+            back = self.rules.back(batch.id)
+            if batch.back not in {"", back}:
+                raise JournalDisagrees(
+                    f"batch {batch.id} was opened with {batch.back} backs, table.toml says {back}: "
+                    "put the colours back as they were, or start a new journal"
+                )
             held = sum(batch.cards.values())
             if held not in {0, self.rules.batch_size}:
                 raise JournalDisagrees(

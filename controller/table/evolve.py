@@ -157,7 +157,8 @@ def _clear(state: TableState, data: Data) -> TableState:
 
 def _open(state: TableState, data: Data) -> TableState:
     cards = {Place.IN_HAND: data["cards"]}
-    return replace(state, batches={b: Batch(b, cards) for b in state.batches}, shoe=Shoe(), last_boxes=())
+    batches = {batch: Batch(batch, back, cards) for batch, back in data["backs"].items()}
+    return replace(state, batches=batches, shoe=Shoe(), last_boxes=())
 
 
 def _load_shuffler(state: TableState, data: Data) -> TableState:

@@ -81,7 +81,7 @@ def no_args(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
 
 
 def _judge_open(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
-    return {"cards": rules.batch_size}
+    return {"cards": rules.batch_size, "backs": {b.id: b.back for b in rules.batches}}
 
 
 def _judge_inspect(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:

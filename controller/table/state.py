@@ -50,9 +50,13 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Custody of one batch: cards by place, always adding up to a whole batch once the table is open."""
+    """Custody of one batch: cards by place, always adding up to a whole batch once the table is open.
+
+    `back` is the colour it was opened with: a file edited later cannot swap the batches.
+    """
 
     id: str
+    back: str = ""
     cards: Mapping[Place, int] = field(default_factory=dict)
     proof: Proof | None = None
     cut: bool = False
@@ -247,6 +251,7 @@ def _batch(plain: Mapping[str, Any]) -> Batch:
     proof = plain["proof"]
     return Batch(
         id=plain["id"],
+        back=plain["back"],
         cards={Place(p): n for p, n in plain["cards"].items()},
         proof=None if proof is None else Proof(**proof),
         cut=plain["cut"],

@@ -151,7 +151,7 @@ def test_a_serial_server_gives_them_too_and_its_end_is_exit_3(
     assert told(done) == decoded(STREAM)
     assert isinstance(done.exception, PortError)
     assert done.exception.code == 3
-    assert str(done.exception).endswith("closed the connection")
+    assert "closed the connection: check the serial server" in str(done.exception)
 
 
 @pytest.mark.parametrize("vector", VECTORS["vectors"][10::6], ids=lambda v: v["meaning"])

@@ -269,8 +269,11 @@ def test_a_machine_that_disagrees_latches_and_sends_nothing(
 def test_a_journal_of_another_table_is_told(bench: Bench) -> None:
     bench.give(tap("open"), tap("load_shuffler", batch="A"))
     others = TableRules("T1", 7, 1, (BatchRules("C", "red"), BatchRules("B", "blue")))
-    with pytest.raises(JournalDisagrees, match=r"fact 6 of the journal does not fit this table \(KeyError"):
+    with pytest.raises(JournalDisagrees, match=r"knows the batches A and B, table.toml B and C"):
         bench.restarted(others)
+    swapped = TableRules("T1", 7, 1, (BatchRules("A", "blue"), BatchRules("B", "red")))
+    with pytest.raises(JournalDisagrees, match=r"batch A was opened with red backs, table.toml says blue"):
+        bench.restarted(swapped)
     with pytest.raises(JournalDisagrees, match=r"52 cards, table.toml says 104"):
         bench.restarted(TableRules("T1", 7, 2, RULES.batches), boot=2)
 

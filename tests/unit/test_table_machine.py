@@ -99,8 +99,8 @@ def test_a_move_the_machine_does_not_know_is_a_disagreement():
     forged = Fact("load_shoe", "operator", {"batch": "A", "moves": ["load_shoe", "burn_due"]})
     with pytest.raises(Disagreement):
         machine.follow(state, forged, replace(state, seq=1, phase=Phase.BURN_DUE))
-    honest = Fact("open", "operator", {"cards": 52, "moves": ["open", "opening"]})
-    wrong = Fact("open", "operator", {"cards": 52, "moves": ["open", "between_rounds"]})
+    honest = Fact("open", "operator", {"cards": 52, "backs": {}, "moves": ["open", "opening"]})
+    wrong = Fact("open", "operator", {"cards": 52, "backs": {}, "moves": ["open", "between_rounds"]})
     with pytest.raises(Disagreement, match="the machine to opening"):
         machine.follow(state, wrong, evolve(state, wrong))
     machine = TableMachine(rules, state)
