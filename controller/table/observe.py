@@ -6,6 +6,7 @@ from typing import Any
 
 from controller.table import shoe_events, shuffler_events
 from controller.table.draft import Draft
+from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused, Unknown
@@ -23,46 +24,6 @@ def observed(draft: Draft, event: ev.DeviceEvent) -> None:
             _link_up(draft, event)
         case _:
             record(draft, event)
-
-
-def plain(event: ev.DeviceEvent) -> dict[str, Any]:
-    """The event as open fact data, without the texts that may name a card and without `raw`."""
-    data: dict[str, Any] = {"n": event.n, "seq": event.seq}
-    if event.mono is not None:
-        data["mono_us"] = round(event.mono * 1e6)
-    if event.token is not None:
-        data["token"] = event.token
-    if event.diag:
-        data["diag"] = list(event.diag)
-    if not event.aligned:
-        data["aligned"] = False
-    hidden = (*event.secret, "text")
-    data.update({k: _value(v) for k, v in event.own_fields().items() if k not in hidden})
-    return data
-
-
-def secrets(event: ev.DeviceEvent) -> dict[str, Any]:
-    """What `plain` leaves out: sealed as long as the card may not be seen (law 7)."""
-    own = event.own_fields()
-    hidden = {k: _value(own[k]) for k in (*event.secret, "text") if k in own}
-    return {**hidden, "raw": event.raw}
-
-
-def record(draft: Draft, event: ev.DeviceEvent, extra: dict[str, Any] | None = None) -> None:
-    """Journal the event; whatever may name a card is sealed."""
-    data = {**plain(event), **(extra or {})}
-    if ev.carries_card(event):
-        draft.add(event.kind, data, secrets(event))
-    else:
-        draft.add(event.kind, {**data, "raw": event.raw})
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _value(v) for k, v in value.items()}
-    if isinstance(value, tuple):
-        return [_value(v) for v in value]
-    return value
 
 
 def _link_up(draft: Draft, event: ev.LinkUp) -> None:
@@ -93,7 +54,7 @@ def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:
     data: dict[str, Any] = {"call": call_id, "device": device, "command": name}
     match outcome:
         case Done(answer):
-            data |= {"outcome": "done", "answer": _value(dict(answer))}
+            data |= {"outcome": "done", "answer": plain_value(dict(answer))}
         case Refused(code, meaning):
             data |= {"outcome": "refused", "code": code, "name": meaning}
         case NotSent(reason):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import observe
+from controller.table import event_facts
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import FirstCardPolicy
@@ -23,7 +23,7 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
         case ev.ShoeEmpty():
             _empty(draft, event)
         case ev.GapPossible():
-            observe.record(draft, event)
+            event_facts.record(draft, event)
             if draft.state.shoe.batch is not None:
                 draft.latch("events_lost", "cards may have been drawn unseen", device=event.device)
         case _:
@@ -73,7 +73,7 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
         "seen": seen,
         **(draft.moves(trigger) if trigger else {}),
     }
-    data, secret = {**observe.plain(event), **extra}, observe.secrets(event)
+    data, secret = {**event_facts.plain(event), **extra}, event_facts.secrets(event)
     if seen:
         draft.add(event.kind, {**data, **secret})
     else:
@@ -107,7 +107,7 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
     state = draft.state
     shoe = state.shoe
     if shoe.batch is None or state.phase is Phase.SHOE_END or shoe.cut_seen:
-        observe.record(
+        event_facts.record(
             draft, event, {"at": shoe.cut_at, "closing": shoe.closing.value, "first": False, "again": True}
         )
         if shoe.batch is not None and shoe.cut_seen:
@@ -124,11 +124,11 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
     extra: dict[str, Any] = {"at": at, "closing": closing.value, "first": not started}
     if now:
         extra |= {"closing": Closing.THIS_ROUND.value, **draft.moves("cutting_card_first")}
-    observe.record(draft, event, extra)
+    event_facts.record(draft, event, extra)
 
 
 def _empty(draft: Draft, event: ev.ShoeEmpty) -> None:
-    observe.record(draft, event)
+    event_facts.record(draft, event)
     state, size = draft.state, draft.rules.batch_size
     shoe = state.shoe
     if shoe.batch is None:

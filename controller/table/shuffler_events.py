@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.table import observe
+from controller.table import event_facts
 from controller.table.cards import difference
 from controller.table.draft import Draft
 from controller.table.profiles import DECK_SIZE
@@ -24,16 +24,16 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
         case ev.CycleCompleted():
             _completed(draft, event)
         case ev.CycleAborted(cause=cause):
-            observe.record(draft, event)
+            event_facts.record(draft, event)
             _void(draft, f"the cycle was aborted: {cause}", (Cycle.RUNNING, Cycle.STARTING))
         case ev.Jam(place=place):
-            observe.record(draft, event)
+            event_facts.record(draft, event)
             _void(draft, f"cards jammed at {place}", (Cycle.RUNNING, Cycle.STARTING))
         case ev.Door(open=True):
-            observe.record(draft, event)
+            event_facts.record(draft, event)
             _void(draft, "the door was opened over the batch", (*UNFINISHED, Cycle.PROVED))
         case ev.GapPossible():
-            observe.record(draft, event)
+            event_facts.record(draft, event)
             _void(draft, "events of the shuffler were lost", (*UNFINISHED, Cycle.PROVED))
         case ev.BatchReleased():
             _released(draft, event)
@@ -60,7 +60,7 @@ def _started(draft: Draft, event: ev.CycleStarted) -> None:
         and event.cycle == (shuffler.counter or 0) + 1
     )
     moves = draft.moves("cycle_started") if ours else {}
-    observe.record(draft, event, {"ours": ours, "batch": shuffler.batch, **moves})
+    event_facts.record(draft, event, {"ours": ours, "batch": shuffler.batch, **moves})
     if not ours:
         _foreign(draft, f"cycle {event.cycle} started without this table's token")
 
@@ -74,7 +74,7 @@ def _foreign(draft: Draft, cause: str) -> None:
 
 def _completed(draft: Draft, event: ev.CycleCompleted) -> None:
     shuffler = draft.state.shuffler
-    observe.record(draft, event, {"batch": shuffler.batch})
+    event_facts.record(draft, event, {"batch": shuffler.batch})
     batch = shuffler.batch
     if shuffler.stage is Cycle.NONE and event.token is not None and event.token == shuffler.token:
         return  # voided before it completed: no partial credit
@@ -118,7 +118,7 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     shuffler, rules = draft.state.shuffler, draft.rules
     batch = shuffler.batch
     if batch is None:
-        observe.record(draft, event, {"batch": None, "moved": 0, "proved": False})
+        event_facts.record(draft, event, {"batch": None, "moved": 0, "proved": False})
         if event.count:
             draft.latch("cards_inside", f"{event.count} cards came out of a machine that held none")
         return
@@ -130,7 +130,7 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     proved = with_token and left == 0 and count == inside == rules.batch_size
     trigger = "batch_taken" if proved else ("lifted_out" if moved == inside else None)
     moves = draft.moves(trigger) if trigger else {}
-    observe.record(draft, event, {"batch": batch, "moved": moved, "proved": proved, **moves})
+    event_facts.record(draft, event, {"batch": batch, "moved": moved, "proved": proved, **moves})
     if not with_token:
         draft.latch(
             "taken_without_proof",

@@ -1,0 +1,48 @@
+"""A device event as a fact: what is open, and what is sealed while a card may not be seen (law 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.table.draft import Draft
+from devices import events as ev
+
+
+def plain(event: ev.DeviceEvent) -> dict[str, Any]:
+    """The event as open fact data, without the texts that may name a card and without `raw`."""
+    data: dict[str, Any] = {"n": event.n, "seq": event.seq}
+    if event.mono is not None:
+        data["mono_us"] = round(event.mono * 1e6)
+    if event.token is not None:
+        data["token"] = event.token
+    if event.diag:
+        data["diag"] = list(event.diag)
+    if not event.aligned:
+        data["aligned"] = False
+    hidden = (*event.secret, "text")
+    data.update({k: plain_value(v) for k, v in event.own_fields().items() if k not in hidden})
+    return data
+
+
+def secrets(event: ev.DeviceEvent) -> dict[str, Any]:
+    """What `plain` leaves out: sealed as long as the card may not be seen (law 7)."""
+    own = event.own_fields()
+    hidden = {k: plain_value(own[k]) for k in (*event.secret, "text") if k in own}
+    return {**hidden, "raw": event.raw}
+
+
+def record(draft: Draft, event: ev.DeviceEvent, extra: dict[str, Any] | None = None) -> None:
+    """Journal the event; whatever may name a card is sealed."""
+    data = {**plain(event), **(extra or {})}
+    if ev.carries_card(event):
+        draft.add(event.kind, data, secrets(event))
+    else:
+        draft.add(event.kind, {**data, "raw": event.raw})
+
+
+def plain_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): plain_value(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return [plain_value(v) for v in value]
+    return value
