@@ -111,4 +111,3 @@ def bench(as_json: Json = False) -> None:
 
     rows = goals.run(lambda text: print(text, file=sys.stderr, flush=True))
     print(json.dumps({"rows": [row.as_json() for row in rows]}) if as_json else goals.as_text(rows))
-    raise typer.Exit(FINE if all(row.ok for row in rows) else FOUND)

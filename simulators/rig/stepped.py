@@ -73,7 +73,7 @@ class Stepped:
 
     def _boot(self) -> None:
         self.boots += 1
-        log = self._log or _quiet_log()
+        log = self._log or quiet_log()
         self.service = Service(self.rules, self.journal, {}, log=log)
         self.controller = Controller(self.service, self.clock, Notifier({}), log)
         state = self.service.recover()
@@ -236,7 +236,7 @@ def _answer_json(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _quiet_log() -> Log:
+def quiet_log() -> Log:
     import logging
 
     import structlog

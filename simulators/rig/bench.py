@@ -1,0 +1,110 @@
+"""`cutcard bench`: each goal of docs/performance.md as a ratio to a floor measured in the same run.
+
+Machines differ by a factor of two from minute to minute, so only ratios are judged where a floor exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from firmware_bridge.clock import SystemClock
+
+NOW = SystemClock().now
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: what was measured, the floor of the same run, and whether the goal holds.
+
+    `limit` bounds the ratio (or the value, where there is no floor to compare with): from above, or from
+    below when `at_least`.
+    """
+
+    goal: int
+    name: str
+    value: float
+    unit: str
+    floor: float | None
+    limit: float
+    at_least: bool = False
+    absolute: bool = False
+
+    @property
+    def ratio(self) -> float | None:
+        return None if not self.floor else self.value / self.floor
+
+    @property
+    def ok(self) -> bool:
+        judged = self.value if self.absolute or self.ratio is None else self.ratio
+        return judged >= self.limit if self.at_least else judged <= self.limit
+
+    @property
+    def goal_text(self) -> str:
+        unit = f" {self.unit}" if self.absolute or self.ratio is None else "x"
+        return f"{'>=' if self.at_least else '<='} {self.limit:g}{unit}"
+
+    def as_json(self) -> dict[str, Any]:
+        plain = asdict(self)
+        for name in ("limit", "at_least", "absolute"):
+            del plain[name]
+        ratio = None if self.ratio is None else round(self.ratio, 3)
+        return {
+            **plain,
+            "value": round(self.value, 3),
+            "ratio": ratio,
+            "limit": self.goal_text,
+            "ok": self.ok,
+        }
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """The value below which `share` of the times lie."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def timed(act: Callable[[], object], times: int) -> list[float]:
+    """Seconds that each of `times` calls took."""
+    found = []
+    for _ in range(times):
+        start = NOW()
+        act()
+        found.append(NOW() - start)
+    return found
+
+
+def run(tell: Callable[[str], None]) -> list[Row]:
+    """All rows, goal by goal."""
+    from simulators.rig import bench_process, bench_wire
+
+    return list(_told(tell, (*bench_wire.GOALS, *bench_process.GOALS)))
+
+
+def _told(
+    tell: Callable[[str], None], goals: Sequence[tuple[str, Callable[[], Iterator[Row]]]]
+) -> Iterator[Row]:
+    for name, measure in goals:
+        tell(f"measuring {name} ...")
+        yield from measure()
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """The table for people."""
+    head = ("goal", "what", "value", "floor", "ratio", "limit", "")
+    body = [
+        (
+            str(row.goal),
+            row.name,
+            f"{row.value:.4g} {row.unit}",
+            "" if row.floor is None else f"{row.floor:.4g}",
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+            row.goal_text,
+            "ok" if row.ok else "MISSED",
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
+    lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)) for line in (head, *body)]
+    return "\n".join(line.rstrip() for line in lines)
