@@ -75,7 +75,7 @@ def listen(device: WireDevice, where: str) -> Host:
 def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:
     """Live in real time until `stop` holds, asked after each turn, or for ever."""
     clock = SystemClock()
-    start, attendant = clock.now(), _Attendant(host.device)
+    start, attendant = clock.now(), Attendant(host.device)
     while not stop():
         now = clock.now() - start
         host.pump(now)
@@ -89,7 +89,7 @@ def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:
             selector.select(max(0.0, min(times) - now) if times else None)
 
 
-class _Attendant:
+class Attendant:
     """Puts a batch that the shuffler let out back into it after a while."""
 
     def __init__(self, device: WireDevice) -> None:
