@@ -237,7 +237,7 @@ class Live:
             tell()
             if self.view.seq != seq or self.dealer.wake is not None:
                 seq, since = self.view.seq, self.elapsed
-            elif self.elapsed - since > STALLED_S and not self.dealer.quiet:
+            elif self.elapsed - since > STALLED_S and not (self.dealer.quiet and self._due() is not None):
                 words = self.daemon.last_words()
                 raise DaemonGone(f"no fact for {STALLED_S:.0f} s, waiting for {self.dealer.doing}:\n{words}")
 

@@ -190,3 +190,24 @@ def test_a_card_drawn_while_no_daemon_runs_is_counted_once_afterwards() -> None:
     world.run()
     assert world.view.cards == 52
     assert world.felt.referee.violations == []
+
+
+def test_a_device_that_restarted_is_read_from_its_first_event_also_by_the_next_daemon() -> None:
+    world = Stepped(RULES, "numbers", 1)
+    world.run(lambda: world.view.cycle == "running")
+    world.felt.shoe.open_lid()  # an event before the restart, so that its numbers begin anew
+    world.settle(3)
+    assert world.service.state.device("shoe").seq == 1
+    world.felt.shoe_wire.reboot()
+    world.settle(5)
+    assert world.service.state.device("shoe").boot == 2
+    assert world.service.state.device("shoe").seq == 0
+    crash_and_restart(world)
+    world.felt.shoe.close_lid()
+    world.settle(3)
+    kinds = [e.fact.kind for e in world.journal.entries() if e.fact.source == "shoe"]
+    assert kinds.count("lid") == 2
+    assert "gap_possible" not in kinds
+    world.run()
+    assert world.view.cards == 52
+    assert codes(world) == []
