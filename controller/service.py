@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Protocol
 
 from controller import access
@@ -17,12 +16,12 @@ from controller.factlog import FactLog
 from controller.log import Log, where
 from controller.record import CHECKPOINT, Entry, JournalError
 from controller.seal import SealError
+from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.inputs import (
     OPERATOR,
     Booted,
     Command,
-    Decision,
     Ended,
     Fact,
     Input,
@@ -169,18 +168,16 @@ class Service:
                 if isinstance(decision, Refusal):
                     judged.append(_Judged(item, refusal=decision))
                     continue
-                reached = self._evolved(state, decision)
             except Exception as error:  # noqa: BLE001 - a fault of ours is latched, whatever it is
                 text = f"{_name(item)}: {where(error)}"
                 decision = self._crashed(state, text)
-                reached = self._evolved(state, decision)
                 if not isinstance(item, OperatorEvent):
                     crash = text
                 judged.append(_Judged(item, first, 0, self._stopped_refusal(text)))
             else:
                 judged.append(_Judged(item, first, len(decision.facts)))
             facts += decision.facts
-            states += reached
+            states += decision.states
             state = states[-1]
             effects += decision.effects
         entries = self._commit(facts)
@@ -211,10 +208,6 @@ class Service:
                 why = f"{item.event} is the right of {' or '.join(access.who_may(item.event))}"
                 return Refusal("not_allowed", why, None, expected(self.rules, state))
         return decide(self.rules, state, item)
-
-    def _evolved(self, state: TableState, decision: Decision) -> list[TableState]:
-        """The state after each fact of the decision."""
-        return list(accumulate(decision.facts, evolve, initial=state))[1:]
 
     def _crashed(self, state: TableState, text: str) -> Decision:
         """The latched fault of an input that broke the rules themselves; its own facts are dropped whole."""

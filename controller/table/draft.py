@@ -1,4 +1,4 @@
-"""A decision being drafted: facts are applied to a provisional state as they are added."""
+"""A decision, and how it is drafted: facts are applied to a provisional state as they are added."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import Any
 
 from controller.table.evolve import evolve
 from controller.table.faults import FAULTS
-from controller.table.inputs import Command, Decision, Fact
+from controller.table.inputs import Command, Fact
 from controller.table.phases import TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Facts to commit, the state after each of them, and the effects that may follow the commit."""
+
+    facts: tuple[Fact, ...] = ()
+    states: tuple[TableState, ...] = ()
+    effects: tuple[Command, ...] = ()
 
 
 @dataclass
@@ -22,6 +31,7 @@ class Draft:
     state: TableState
     source: str
     facts: list[Fact] = field(default_factory=list)
+    states: list[TableState] = field(default_factory=list)
     effects: list[Command] = field(default_factory=list)
 
     @property
@@ -33,6 +43,7 @@ class Draft:
         fact = Fact(kind, self.source, data, sealed or {})
         self.facts.append(fact)
         self.state = evolve(self.state, fact)
+        self.states.append(self.state)
 
     def moves(self, trigger: str) -> dict[str, Any]:
         """The `moves` entry of a fact: trigger and next phase, or nothing when the phase stays."""
@@ -66,7 +77,7 @@ class Draft:
         self.effects.append(Command(device, call_id, name, dict(args or {})))
 
     def done(self) -> Decision:
-        return Decision(tuple(self.facts), tuple(self.effects))
+        return Decision(tuple(self.facts), tuple(self.states), tuple(self.effects))
 
 
 def last_round(rules: TableRules, state: TableState) -> bool:

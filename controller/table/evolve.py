@@ -16,6 +16,7 @@ from controller.table.state import (
     Closing,
     Cycle,
     Dealt,
+    Device,
     Fault,
     Pending,
     Place,
@@ -35,10 +36,10 @@ def evolve(state: TableState, fact: Fact) -> TableState:
     seq = state.seq + 1
     if fact.kind == "checkpoint":
         return replace(restore(fact.data["state"]), seq=seq)
-    data = {"device": fact.source, **fact.whole}
-    state = replace(state, seq=seq)
-    if "n" in data:
-        state = _seen_from(state, fact.source, data)
+    data = {"device": fact.source, **fact.data, **fact.sealed}
+    state = replace(
+        state, seq=seq, devices=_devices(state, fact.source, data) if "n" in data else state.devices
+    )
     apply = _APPLY.get(fact.kind)
     if apply is not None:
         state = apply(state, data)
@@ -50,11 +51,11 @@ def evolve(state: TableState, fact: Fact) -> TableState:
     return state
 
 
-def _seen_from(state: TableState, source: str, data: Data) -> TableState:
+def _devices(state: TableState, source: str, data: Data) -> Mapping[str, Device]:
     device = state.device(source)
     seq = data.get("seq")
     device = replace(device, n=data["n"], seq=seq if isinstance(seq, int) else device.seq)
-    return replace(state, devices={**state.devices, source: device})
+    return {**state.devices, source: device}
 
 
 def _device(state: TableState, device: str, **changes: Any) -> TableState:
@@ -238,24 +239,24 @@ def _load_shoe(state: TableState, data: Data) -> TableState:
 
 
 def _card_drawn(state: TableState, data: Data) -> TableState:
+    """Custody, count and the round in one step: this is the fact that comes most often."""
     to: str = data["to"]
     batch: str | None = data["batch"]
-    shoe = state.shoe
+    shoe, batches, round_ = state.shoe, state.batches, state.round
+    card: str | None = data.get("card")
     if data["foreign"]:
-        state = _shoe(state, foreign=shoe.foreign + 1)
-    elif batch is not None and shoe.batch is None:
-        if state.batches[batch].at(Place.IN_HAND):
-            state = _move(state, batch, 1, Place.IN_HAND, Place.TABLE)
+        shoe = replace(shoe, foreign=shoe.foreign + 1)
     elif batch is not None:
-        card = data.get("card") or ""
-        state = _shoe(state, drawn={**shoe.drawn, card: shoe.drawn.get(card, 0) + 1})
-        if state.batches[batch].at(Place.SHOE):
+        source = Place.IN_HAND if shoe.batch is None else Place.SHOE
+        if batches[batch].at(source):
             dest = Place.RACK if to in ("burn", "stub") else Place.TABLE
-            state = _move(state, batch, 1, Place.SHOE, dest)
-    if state.round is not None and to not in ("burn", "stub"):
-        dealt = Dealt(to, data.get("card"), state.seq, seen=data["seen"])
-        state = replace(state, round=replace(state.round, cards=(*state.round.cards, dealt)))
-    return state
+            batches = {**batches, batch: batches[batch].move(1, source, dest)}
+        if shoe.batch is not None:
+            shoe = replace(shoe, drawn={**shoe.drawn, card or "": shoe.drawn.get(card or "", 0) + 1})
+    if round_ is not None and to not in ("burn", "stub"):
+        dealt = Dealt(to, card, state.seq, seen=data["seen"])
+        round_ = replace(round_, cards=(*round_.cards, dealt))
+    return replace(state, shoe=shoe, batches=batches, round=round_)
 
 
 def _cut_card(state: TableState, data: Data) -> TableState:

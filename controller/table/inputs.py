@@ -105,9 +105,3 @@ class Refusal:
     why: str
     clause: str | None = None
     expected: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    facts: tuple[Fact, ...] = ()
-    effects: tuple[Command, ...] = ()

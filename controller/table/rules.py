@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from controller.table import observe
-from controller.table.draft import Draft
+from controller.table.draft import Decision, Draft
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import (
     OPERATOR,
     SERVICE,
     Booted,
-    Decision,
     Ended,
     Input,
     Observed,

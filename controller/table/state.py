@@ -68,12 +68,16 @@ class Batch:
 
     def move(self, count: int, source: Place, dest: Place) -> Batch:
         """The same batch with `count` cards moved; never makes or loses one."""
+        if not count:
+            return self
         if self.at(source) < count:
             raise ValueError(f"batch {self.id} has {self.at(source)} cards at {source}, not {count}")
         cards = dict(self.cards)
-        cards[source] = self.at(source) - count
         cards[dest] = cards.get(dest, 0) + count
-        return replace(self, cards={p: n for p in Place if (n := cards.get(p, 0))})
+        cards[source] -= count
+        if not cards[source]:
+            del cards[source]
+        return replace(self, cards=cards)
 
 
 @dataclass(frozen=True, slots=True)

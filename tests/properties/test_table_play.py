@@ -4,8 +4,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from controller.table.draft import Decision
 from controller.table.evolve import evolve
-from controller.table.inputs import Decision, OperatorEvent, Role
+from controller.table.inputs import OperatorEvent, Role
 from controller.table.machine import TableMachine
 from controller.table.phases import IN_ROUND, TAPS, Phase
 from controller.table.rules import expected

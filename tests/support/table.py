@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.inputs import (
     Booted,
     Command,
-    Decision,
     Ended,
     Fact,
     Input,
@@ -53,8 +53,8 @@ class Table:
     def give(self, given: Input) -> Decision | Refusal:
         decision = decide(self.rules, self.state, given)
         if isinstance(decision, Decision):
-            for fact in decision.facts:
-                after = evolve(self.state, fact)
+            for fact, after in zip(decision.facts, decision.states, strict=True):
+                assert evolve(self.state, fact) == after
                 self.machine.follow(self.state, fact, after)
                 self.state = after
             self.facts += decision.facts

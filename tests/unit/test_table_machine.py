@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from controller.table import machine as machine_module
+from controller.table.draft import Decision
 from controller.table.evolve import evolve
-from controller.table.inputs import Decision, Fact, OperatorEvent, Role
+from controller.table.inputs import Fact, OperatorEvent, Role
 from controller.table.machine import Disagreement, TableMachine, mermaid
 from controller.table.machine import table as listing
 from controller.table.phases import TAPS, TRANSITIONS, Phase, Transition

@@ -2,7 +2,8 @@
 
 import pytest
 
-from controller.table.inputs import Decision, Role
+from controller.table.draft import Decision
+from controller.table.inputs import Role
 from controller.table.profiles import FirstCardPolicy
 from controller.table.state import Place
 from controller.table.view import snapshot
