@@ -114,6 +114,7 @@ def unkeyed(world: Stepped) -> list[Any]:
     return [entry_of(row, None) for row in world.journal.rows]
 
 
+@pytest.mark.rule("R-63")
 @pytest.mark.parametrize(("decks", "seeds"), [(1, range(14)), (2, range(14, 18)), (6, range(18, 20))])
 def test_unseen_cards_change_no_output(decks: int, seeds: range) -> None:
     for seed in seeds:
