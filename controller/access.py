@@ -68,7 +68,8 @@ def caller(uid: int, gid: int, own_uid: int | None = None) -> Caller:
     except KeyError:
         name, groups = f"uid {uid}", [gid]
     else:
-        name, groups = entry.pw_name, [gid, *os.getgrouplist(entry.pw_name, entry.pw_gid)]
+        name = entry.pw_name.encode(errors="replace").decode()
+        groups = [gid, *os.getgrouplist(entry.pw_name, entry.pw_gid)]
     if uid in {0, os.geteuid() if own_uid is None else own_uid}:
         return Caller(name, frozenset(Role))
     return Caller(name, frozenset(role for role in Role if _gid(role) in groups))

@@ -50,6 +50,7 @@ def refused_line(refusal: Refusal) -> Line:
 def parse(line: bytes) -> Line:
     try:
         request = json.loads(line)
+        json.dumps(request, ensure_ascii=False).encode()  # half a surrogate pair cannot be journaled
     except (ValueError, RecursionError):
         raise Misunderstood('a request is one JSON object on a line, e.g. {"get": "status"}') from None
     if not isinstance(request, dict):

@@ -268,10 +268,18 @@ class Service:
 
     def _reply(self, judged: _Judged, entries: Sequence[Entry]) -> Reply:
         if judged.key_seq is not None:
-            return Reply(judged.input, tuple(self._of_tap(judged.key_seq)), repeat=True)
+            return self._repeated(judged.input, tuple(self._of_tap(judged.key_seq)))
         own = entries[judged.first : judged.first + judged.count]
         self._tell(judged, own)
         return Reply(judged.input, tuple(e for e in own if e.fact.kind != CHECKPOINT), judged.refusal)
+
+    def _repeated(self, item: Input, entries: tuple[Entry, ...]) -> Reply:
+        """The same tap once more; another event under a used key did not happen, and is told so."""
+        assert isinstance(item, OperatorEvent)
+        if entries[0].fact.kind == item.event and access.may(item.roles, item.event):
+            return Reply(item, entries, repeat=True)
+        why = f"the id {item.key!r} was used for {entries[0].fact.kind}: give every event an id of its own"
+        return Reply(item, refusal=Refusal("key_used", why))
 
     def _of_tap(self, seq: int) -> Iterator[Entry]:
         """The entries of the tap whose first fact is `seq`: up to another tap or a fact of another source."""

@@ -11,6 +11,7 @@ from controller.table.faults import FAULTS
 from controller.table.inputs import Command, Fact
 from controller.table.phases import TRANSITIONS, Phase
 from controller.table.profiles import TableRules
+from controller.table.round import deal_order
 from controller.table.state import TableState
 
 
@@ -85,11 +86,18 @@ def last_round(rules: TableRules, state: TableState) -> bool:
     return state.shoe.closing.value == "this_round"
 
 
+def hole_card_is_out(rules: TableRules, state: TableState) -> bool:
+    """A card drawn before its time was used as the next one, the dealer's second card (R-32)."""
+    round_ = state.round
+    return round_ is not None and len(round_.cards) >= len(deal_order(round_.boxes))
+
+
 GUARDS = {
     "always": lambda rules, state: True,
     "burn_on_dealer_change": lambda rules, state: rules.burn_on_dealer_change,
     "settle_first": lambda rules, state: rules.settle_first,
     "last_round": last_round,
+    "hole_card_is_out": hole_card_is_out,
 }
 """The predicates that `phases.TRANSITIONS` names; each returns a real bool."""
 

@@ -31,13 +31,16 @@ def secrets(event: ev.DeviceEvent) -> dict[str, Any]:
     return {**hidden, "raw": event.raw}
 
 
-def record(draft: Draft, event: ev.DeviceEvent, extra: dict[str, Any] | None = None) -> None:
-    """Journal the event; whatever may name a card is sealed."""
+def record(
+    draft: Draft, event: ev.DeviceEvent, extra: dict[str, Any] | None = None, *, unjudged: bool = False
+) -> None:
+    """Journal the event; whatever may name a card is sealed. `unjudged` ones change nothing but the count."""
+    kind = f"unjudged_{event.kind}" if unjudged else event.kind
     data = {**plain(event), **(extra or {})}
     if ev.carries_card(event):
-        draft.add(event.kind, data, secrets(event))
+        draft.add(kind, data, secrets(event))
     else:
-        draft.add(event.kind, {**data, "raw": event.raw})
+        draft.add(kind, {**data, "raw": event.raw})
 
 
 def plain_value(value: Any) -> Any:

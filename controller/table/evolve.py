@@ -53,7 +53,7 @@ def evolve(state: TableState, fact: Fact) -> TableState:
 
 def _devices(state: TableState, source: str, data: Data) -> Mapping[str, Device]:
     device = state.device(source)
-    seq = data.get("seq")
+    seq = data.get("seq") if data.get("known", True) else None
     device = replace(device, n=data["n"], seq=seq if isinstance(seq, int) else device.seq)
     return {**state.devices, source: device}
 
@@ -90,15 +90,16 @@ def _booted(state: TableState, data: Data) -> TableState:
 def _link_up(state: TableState, data: Data) -> TableState:
     identity = data["identity"]
     device: str = data["device"]
-    serial = identity.get("serial") if data["known"] else state.device(device).serial
+    if not data["known"]:
+        return _device(state, device, up=False, known=False)
     state = _device(
         state,
         device,
         up=True,
+        known=True,
         boot=data["boot"],
+        serial=identity.get("serial"),
         firmware=identity.get("firmware"),
-        serial=serial,
-        known=data["known"],
     )
     if "counter" in data:
         state = _shuffler(state, counter=data["counter"])
@@ -253,13 +254,23 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
             batches = {**batches, batch: batches[batch].move(1, source, dest)}
         if shoe.batch is not None:
             shoe = replace(shoe, drawn={**shoe.drawn, card or "": shoe.drawn.get(card or "", 0) + 1})
-    if round_ is not None and to not in ("burn", "stub"):
+    if to not in ("burn", "stub"):
         dealt = Dealt(to, card, state.seq, seen=data["seen"])
-        round_ = replace(round_, cards=(*round_.cards, dealt))
+        if round_ is not None:
+            round_ = replace(round_, cards=(*round_.cards, dealt))
+        elif shoe.batch is not None:
+            shoe = replace(shoe, early=(*shoe.early, dealt))
+    if shoe.batch is None and batch is not None:
+        batches = {**batches, batch: replace(batches[batch], cut=False)}
+        state = replace(state, cutter=None, declined=())
+    elif shoe.batch is not None and shoe.empty:
+        shoe = replace(shoe, empty=False)
     return replace(state, shoe=shoe, batches=batches, round=round_)
 
 
 def _cut_card(state: TableState, data: Data) -> TableState:
+    if "moves" in data and state.round is not None:
+        state = replace(state, round=None, rounds=state.rounds - 1)
     return _shoe(state, cut_seen=True, cut_at=data["at"], closing=Closing(data["closing"]))
 
 
@@ -268,7 +279,7 @@ def _cutting_card_at(state: TableState, data: Data) -> TableState:
 
 
 def _shoe_empty(state: TableState, data: Data) -> TableState:
-    return _shoe(state, empty=True)
+    return _shoe(state, empty=True, closing=Closing(data["closing"]))
 
 
 # --- the round ---
@@ -281,7 +292,8 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
         at = shoe.cut_at if shoe.cut_at is not None else box(boxes[0])
         state = _shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
     number = state.rounds + 1
-    return replace(state, round=Round(number, boxes), rounds=number, last_boxes=boxes)
+    early, state = state.shoe.early, _shoe(state, early=())
+    return replace(state, round=Round(number, boxes, early), rounds=number, last_boxes=boxes)
 
 
 def _round_settled(state: TableState, data: Data) -> TableState:
@@ -296,12 +308,19 @@ def _table_to_rack(state: TableState) -> TableState:
 
 
 def _shuffle_now(state: TableState, data: Data) -> TableState:
-    return _shoe(state, closing=Closing.THIS_ROUND, discretionary=True)
+    return _shoe(state, closing=Closing.THIS_ROUND)
 
 
 def _collect_rack(state: TableState, data: Data) -> TableState:
     state = replace(_table_to_rack(state), round=None)
-    return _shoe(state, batch=None, drawn={}, foreign=0, closing=Closing.NO, cut_seen=False, unaccounted=None)
+    if data["by_gauge"]:
+        state = _move(state, data["batch"], data["by_gauge"], Place.SHOE, Place.RACK)
+    shoe = Shoe(
+        last_batch=state.shoe.last_batch,
+        number=state.shoe.number,
+        cut_at=state.shoe.cut_at,
+    )
+    return replace(state, shoe=shoe)
 
 
 _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
@@ -322,6 +341,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "batch_proved": _batch_proved,
     "batch_voided": _batch_voided,
     "batch_released": _batch_released,
+    "batch_lifted": _batch_released,
     "offer_cut": _offer_cut,
     "cut": _cut,
     "recut": _recut,

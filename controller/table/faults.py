@@ -68,6 +68,18 @@ FAULTS: dict[str, FaultKind] = {
         "set the machine to shuffle and run a full cycle",
         "batch_proved",
     ),
+    "report_incomplete": FaultKind(
+        Blocks.SWAP,
+        "the shuffler's report leaves cards out",
+        "check card recognition and run a full cycle",
+        "batch_proved",
+    ),
+    "wrong_batch": FaultKind(
+        Blocks.SWAP,
+        "the shuffler holds the other batch",
+        "take the cards out and load the right batch",
+        "batch_proved",
+    ),
     "wrong_count": FaultKind(
         Blocks.SWAP, "the shuffler counted a wrong number of cards", _REPLACE, "never", unfit=True
     ),
@@ -98,7 +110,11 @@ FAULTS: dict[str, FaultKind] = {
         Blocks.ROUND, "more cards came out of the shoe than the batch holds", _REPLACE, "never", unfit=True
     ),
     "cards_missing": FaultKind(
-        Blocks.SWAP, "the shoe is empty but cards of the batch are missing", _REPLACE, "never", unfit=True
+        Blocks.SWAP,
+        "the shoe was empty before every card of the batch had come out",
+        _REPLACE,
+        "never",
+        unfit=True,
     ),
     "rack_gauge": FaultKind(
         Blocks.SWAP, "the discard rack is not as high as a whole batch", _REPLACE, "never", unfit=True
@@ -125,28 +141,28 @@ FAULTS: dict[str, FaultKind] = {
         "shoe_unused",
     ),
     "shoe_dry": FaultKind(
-        Blocks.NOW,
+        Blocks.ROUND,
         "the shoe ran dry in the middle of a round",
-        "call the supervisor: the round cannot go on from this shoe",
+        "call the supervisor; settle the round if it needs no more cards, then end the shoe",
         "not_in_round",
     ),
     "shoe_rebooted": FaultKind(
         Blocks.ROUND,
         "the shoe started again while it held cards: cards may have left it unseen",
-        "compare its counter with the cards drawn, or end the shoe and count the batch",
+        "compare its counter with the cards drawn, or end the shoe and gauge the rack",
         "shoe_accounted",
     ),
     "events_lost": FaultKind(
         Blocks.ROUND,
         "the device reported events that no longer can be read",
-        "end the shoe and count the batch",
+        "end the shoe and gauge the rack",
         "shoe_unused",
     ),
     # who is there, and the service itself
     "wrong_device": FaultKind(
         Blocks.NOW,
-        "another device answers than the one this table was opened with",
-        "put the known device back, or have a technician enrol the new one",
+        "another device, or another firmware, answers than the one this table was opened with",
+        "put the known device back; to go on with another one, start a new journal",
         "known_device",
     ),
     "key_missing": FaultKind(

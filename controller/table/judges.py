@@ -121,6 +121,13 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, args: Args) -> Ju
     held = state.batches[shuffler.batch]
     if held.unfit:
         return Refusal("batch_unfit", f"batch {held.id} is out of play: {FAULTS[held.unfit].text}")
+    if held.at(Place.SHUFFLER) != rules.batch_size:
+        return Refusal(
+            "batch_not_whole",
+            f"only {held.at(Place.SHUFFLER)} of {rules.batch_size} cards of batch {held.id} are inside: "
+            "take them out and load the whole batch",
+            "13:69F-2.2(d)",
+        )
     if not state.device(rules.shuffler).up:
         return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
     token = sha256(f"{rules.table}/{state.boot}/{shuffler.shuffles + 1}".encode()).digest()[:16].hex()
@@ -159,7 +166,6 @@ def cut_order(rules: TableRules, state: TableState) -> tuple[str, ...]:
         new_game=state.shoe.number == 0,
         boxes=rules.boxes,
         appeared_at=state.shoe.cut_at,
-        discretionary=state.shoe.discretionary,
         last_boxes=state.last_boxes,
     )
 
@@ -169,7 +175,7 @@ def _judge_offer_cut(rules: TableRules, state: TableState, args: Args) -> Judged
         raise ValueError("box=NUMBER or box=dealer is missing")
     seat, refused = _seat(rules, args["box"]), _flag(args, "refused")
     open_to = [s for s in cut_order(rules, state) if s not in state.declined]
-    anyone = not state.last_boxes and seat != DEALER
+    anyone = not state.last_boxes and (seat != DEALER or bool(state.declined))
     if state.cutter is not None:
         return Refusal("already_accepted", f"{state.cutter} took the cut", expected=("cut position=N",))
     if seat not in open_to or (seat != open_to[0] and not anyone):
@@ -262,13 +268,24 @@ def _judge_bets_closed(rules: TableRules, state: TableState, args: Args) -> Judg
 def _judge_cutting_card_at(rules: TableRules, state: TableState, args: Args) -> Judged:
     if "box" not in args:
         raise ValueError("box=NUMBER or box=dealer is missing")
+    seat = _seat(rules, args["box"])
     if not state.shoe.cut_seen:
         return Refusal("no_cutting_card", "the cutting card has not come out of this shoe")
-    return {"at": _seat(rules, args["box"])}
+    if state.shoe.cut_at is not None:
+        return Refusal("already_known", f"the cutting card came out at {state.shoe.cut_at}")
+    if seat != DEALER and seat not in [box(number) for number in state.last_boxes]:
+        return Refusal("no_wager_there", f"there is no wager on {seat} in this round")
+    return {"at": seat}
 
 
 def _judge_round_settled(rules: TableRules, state: TableState, args: Args) -> Judged:
     assert state.round is not None
+    if state.phase is not Phase.PLAYING and not state.uncertain:
+        return Refusal("deal_not_finished", "the initial deal is not finished", "13:69F-2.6")
+    if not state.device(rules.shoe).up:
+        return Refusal(
+            "device_absent", "the shoe does not answer: cards may have come out that nobody counted"
+        )
     if state.shoe.cut_seen and state.shoe.cut_at is None:
         return Refusal(
             "where_was_the_cutting_card",
@@ -290,13 +307,19 @@ def _judge_collect(rules: TableRules, state: TableState, args: Args) -> Judged:
     if gauge not in ("full", "short", "over"):
         raise ValueError(f"gauge={gauge} is none of full, short, over")
     foreign = _whole(args, "other_backs") if "other_backs" in args else 0
+    if not 0 <= foreign <= rules.batch_size:
+        raise ValueError(f"other_backs is a number of cards, 0 to {rules.batch_size}")
     if not state.shoe.empty:
         return Refusal(
             "shoe_not_empty",
             "take the rest of the cards through the shoe to the rack first, faces down",
             "13:69F-2.6",
         )
-    return {"batch": state.shoe.batch, "gauge": str(gauge), "other_backs": foreign}
+    batch = state.shoe.batch
+    assert batch is not None
+    left = state.batches[batch].at(Place.SHOE)
+    by_gauge = left if state.uncertain and gauge == "full" else 0
+    return {"batch": batch, "gauge": str(gauge), "other_backs": foreign, "left": left, "by_gauge": by_gauge}
 
 
 def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
@@ -307,7 +330,8 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
         case "always":
             return True
         case "batch_proved":
-            return batch is not None and batch.proof is not None and batch.at(Place.SHUFFLER) > 0
+            proved = [b for b in state.batches.values() if b.proof is not None and b.at(Place.SHUFFLER)]
+            return bool(proved) and batch in (None, *proved)
         case "shuffler_accounted":
             return batch is None or rules.batch_size in batch.cards.values()
         case "cycle_running_or_proved":

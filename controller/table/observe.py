@@ -11,40 +11,59 @@ from controller.table.state import Cycle
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused, Unknown
 
+JUDGED = frozenset(
+    cls.kind
+    for cls in (
+        ev.CardDrawn,
+        ev.CutCard,
+        ev.ShoeEmpty,
+        ev.CycleStarted,
+        ev.CycleCompleted,
+        ev.BatchReleased,
+    )
+)
+"""Kinds that `evolve` applies: from any other source they are journaled under another name."""
+
 
 def observed(draft: Draft, event: ev.DeviceEvent) -> None:
     """Turn one device event into its fact and what follows from it."""
-    rules = draft.rules
-    if event.device == rules.shuffler and shuffler_events.handle(draft, event):
+    rules, known = draft.rules, draft.state.device(event.device).known
+    if isinstance(event, ev.LinkUp):
+        _link_up(draft, event)
+    elif isinstance(event, ev.LinkDown):
+        record(draft, event)
+    elif (known and event.device == rules.shuffler and shuffler_events.handle(draft, event)) or (
+        known and event.device == rules.shoe and shoe_events.handle(draft, event)
+    ):
         return
-    if event.device == rules.shoe and shoe_events.handle(draft, event):
-        return
-    match event:
-        case ev.LinkUp():
-            _link_up(draft, event)
-        case _:
-            record(draft, event)
+    else:
+        record(draft, event, unjudged=event.kind in JUDGED)
 
 
 def _link_up(draft: Draft, event: ev.LinkUp) -> None:
-    known = draft.state.device(event.device).serial
-    serial = event.identity.get("serial")
-    is_known = known is None or serial == known
-    was_boot = draft.state.device(event.device).boot
-    extra: dict[str, Any] = {"known": is_known}
-    if event.device == draft.rules.shuffler:
+    """A session begins: the device must be the known one before anything it says is compared (S9)."""
+    before, rules = draft.state.device(event.device), draft.rules
+    wanted = (before.serial, before.firmware)
+    found = (event.identity.get("serial"), event.identity.get("firmware"))
+    if before.serial is not None and found != wanted:
+        record(draft, event, {"known": False})
+        cause = f"{event.device} answers as {_who(found)}, expected {_who(wanted)}"
+        draft.latch("wrong_device", cause, device=event.device)
+        return
+    extra: dict[str, Any] = {"known": True}
+    if event.device == rules.shuffler:
         extra |= shuffler_events.read_back(draft.state, event)
-    if event.device == draft.rules.shoe:
-        extra |= shoe_events.read_back(draft.state, event, was_boot)
+    if event.device == rules.shoe:
+        extra |= shoe_events.read_back(draft.state, event, before.boot)
     record(draft, event, extra)
-    if not is_known:
-        draft.latch(
-            "wrong_device", f"{event.device} answers as {serial}, expected {known}", device=event.device
-        )
-    if event.device == draft.rules.shuffler:
-        shuffler_events.reconcile(draft, event, was_boot)
-    if event.device == draft.rules.shoe:
-        shoe_events.reconcile(draft, event, was_boot)
+    if event.device == rules.shuffler:
+        shuffler_events.reconcile(draft, event, before.boot)
+    if event.device == rules.shoe:
+        shoe_events.reconcile(draft, event, before.boot)
+
+
+def _who(identity: tuple[str | None, str | None]) -> str:
+    return f"{identity[0]} with firmware {identity[1]}"
 
 
 def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:

@@ -20,19 +20,19 @@ def deal_order(boxes: Sequence[int]) -> tuple[str, ...]:
 
 
 def cutters(
-    *, new_game: bool, boxes: int, appeared_at: str | None, discretionary: bool, last_boxes: Sequence[int]
+    *, new_game: bool, boxes: int, appeared_at: str | None, last_boxes: Sequence[int]
 ) -> tuple[str, ...]:
     """Who is offered the cut, first to last, 13:69F-2.5(e): the first of these who accepts cuts.
 
     New game, or no round since: the first player to arrive, so any box. The cutting card at a box: that
-    box. At the dealer's hand, or a discretionary shuffle: the player farthest to the dealer's right. Then
-    clockwise (2.5(f)), at last the dealer.
+    box. At the dealer's hand, or nowhere (a discretionary shuffle): the player farthest to the dealer's
+    right. Then clockwise (2.5(f)), at last the dealer.
     """
     if new_game or not last_boxes:
         return (*(box(n) for n in range(1, boxes + 1)), DEALER)
     seats = sorted(last_boxes)
     first = seats[-1]
-    if not discretionary and appeared_at is not None and appeared_at != DEALER:
+    if appeared_at is not None and appeared_at != DEALER:
         number = int(appeared_at.split()[1])
         first = number if number in seats else first
     turn = seats.index(first)

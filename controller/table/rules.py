@@ -5,7 +5,7 @@ Device events, ends of commands and boots are never refused: `observe` turns the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from controller.table import observe
@@ -26,8 +26,9 @@ from controller.table.inputs import (
 from controller.table.judges import JUDGES, Args, Judged, cause_gone, cut_order, no_args
 from controller.table.phases import TRANSITIONS
 from controller.table.profiles import MIN_CUT, TableRules
-from controller.table.state import TableState, checkpoint
+from controller.table.state import Fault, TableState, checkpoint
 
+KEY_LENGTH = 128
 SWAP_TAPS = ("take_from_shuffler", "offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe")
 """What a fault that blocks the next swap stops."""
 
@@ -70,6 +71,8 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
 
 def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """The data of the tap's fact, or the refusal (without `expected`, which `decide` adds)."""
+    if tap.key is not None and not (tap.key.isprintable() and 0 < len(tap.key) <= KEY_LENGTH):
+        return Refusal("bad_argument", f"an id is 1 to {KEY_LENGTH} printable characters")
     refused = _out_of_phase(state, tap.event) or _blocked(state, tap.event)
     if refused:
         return refused
@@ -111,14 +114,21 @@ def _blocked(state: TableState, event: str) -> Refusal | None:
         if (
             fault.blocks is Blocks.NOW
             or (fault.blocks is Blocks.ROUND and event == "bets_closed")
-            or (fault.blocks is Blocks.SWAP and event in SWAP_TAPS)
+            or (fault.blocks is Blocks.SWAP and event in SWAP_TAPS and _hinders(state, fault, event))
         ):
             kind = FAULTS[fault.code]
             return Refusal("fault_latched", f"fault {fault.id} blocks this: {kind.text}; {kind.remedy}")
     return None
 
 
+def _hinders(state: TableState, fault: Fault, event: str) -> bool:
+    """A fault on the batch in the shuffler keeps that batch in, not the one that is out already (S4)."""
+    return event == "take_from_shuffler" or fault.batch is None or fault.batch == state.taken
+
+
 def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if set(tap.args) != {"fault"}:
+        return Refusal("bad_argument", "clear takes fault=ID and nothing else")
     fault_id = tap.args.get("fault")
     fault = next((f for f in state.faults if f.id == fault_id), None)
     if fault is None:
@@ -148,11 +158,24 @@ def _after_settled(draft: Draft, before: TableState) -> None:
     unseen = [card.seq for card in cards if not card.seen and card.to != "stray"]
     if unseen:
         draft.add("exposed", {"seqs": unseen})
+    _judge_copies(draft, [card.card for card in cards if not card.seen])
+
+
+def _judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
+    """The first copy too many, once the card may be seen (law 7)."""
+    shoe, decks = draft.state.shoe, draft.rules.decks
+    if shoe.batch is not None and any(face and shoe.drawn.get(face, 0) > decks for face in faces):
+        draft.latch("too_many_copies", f"copy {decks + 1} of one card", batch=shoe.batch)
 
 
 def _after_collect(draft: Draft, before: TableState) -> None:
     tap = draft.facts[0].data
     batch = tap["batch"]
+    if any(n > draft.rules.decks for face, n in before.shoe.drawn.items() if face):
+        draft.latch("too_many_copies", f"copy {draft.rules.decks + 1} of one card", batch=batch)
+    if tap["left"] and not tap["by_gauge"]:
+        size = draft.rules.batch_size
+        draft.latch("cards_missing", f"{before.shoe.count} of {size} cards came out", batch=batch)
     if tap["gauge"] != "full":
         draft.latch("rack_gauge", f"the rack of batch {batch} is {tap['gauge']}", batch=batch)
     if tap["other_backs"]:

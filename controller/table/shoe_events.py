@@ -9,7 +9,7 @@ from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import FirstCardPolicy
 from controller.table.round import DEALER, HOLE, deal_order
-from controller.table.state import Closing, Place, TableState
+from controller.table.state import Closing, TableState
 from devices import events as ev
 
 
@@ -34,7 +34,8 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
 def next_place(state: TableState) -> tuple[str, str | None]:
     """Where the next card from the shoe goes, and what that does to the phase.
 
-    `stray` means that no card is due. Cards of the initial deal go by R-24, later ones to whoever plays.
+    `stray` means that no card is due; it is used as the next one (R-32) and takes its place in the order.
+    Cards of the initial deal go by R-24, later ones to whoever plays.
     """
     match state.phase:
         case Phase.BURN_DUE:
@@ -42,11 +43,10 @@ def next_place(state: TableState) -> tuple[str, str | None]:
         case Phase.DEALING | Phase.HOLE_CARD:
             assert state.round is not None
             order = deal_order(state.round.boxes)
-            dealt = sum(1 for card in state.round.cards if card.to != "stray")
-            to = order[dealt]
-            if to == HOLE:
-                return to, "hole_dealt"
-            return to, "dealt" if order[dealt + 1] == HOLE else None
+            dealt = len(state.round.cards)
+            if state.phase is Phase.HOLE_CARD:
+                return HOLE, "hole_dealt"
+            return order[min(dealt, len(order) - 1)], "dealt" if dealt + 2 >= len(order) else None
         case Phase.PLAYING:
             return "play", None
         case Phase.SHOE_END:
@@ -63,7 +63,9 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
         by_back = {b.back: b.id for b in rules.batches}
         batch = by_back.get(event.back or "")
     foreign = state.shoe.batch is not None and event.back not in (None, rules.back(state.shoe.batch))
-    seen = event.face_up or to.startswith("box") or to in (DEALER, "play")
+    dealt = state.round.cards if state.round else ()
+    certain = not state.uncertain and all(card.to != "stray" for card in dealt)
+    seen = event.face_up or (certain and (to.startswith("box") or to in (DEALER, "play")))
     extra: dict[str, Any] = {
         "to": to,
         "batch": batch,
@@ -71,18 +73,20 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
         "round": state.round.number if state.round else None,
         "foreign": foreign,
         "seen": seen,
-        **(draft.moves(trigger) if trigger else {}),
+        **(draft.moves(trigger or "card_strayed")),
     }
     data, secret = {**event_facts.plain(event), **extra}, event_facts.secrets(event)
     if seen:
         draft.add(event.kind, {**data, **secret})
     else:
         draft.add(event.kind, data, secret)
-    _judge_card(draft, event, to, batch, foreign=foreign)
+    _judge_card(draft, event, to, batch, foreign=foreign, seen=seen)
 
 
-def _judge_card(draft: Draft, event: ev.CardDrawn, to: str, batch: str | None, *, foreign: bool) -> None:
-    """What is wrong with the card; no text may name it (law 7)."""
+def _judge_card(
+    draft: Draft, event: ev.CardDrawn, to: str, batch: str | None, *, foreign: bool, seen: bool
+) -> None:
+    """What is wrong with the card; no text may name it, and an unseen one is not judged yet (law 7)."""
     state, rules = draft.state, draft.rules
     shoe = state.shoe
     if shoe.batch is None:
@@ -96,7 +100,7 @@ def _judge_card(draft: Draft, event: ev.CardDrawn, to: str, batch: str | None, *
         draft.latch("wrong_back", f"a {event.back} card among the {wanted} ones", batch=shoe.batch)
     elif shoe.count > rules.batch_size:
         draft.latch("too_many_cards", f"card {shoe.count} of {rules.batch_size}", batch=shoe.batch)
-    elif event.card is not None and shoe.drawn.get(event.card, 0) > rules.decks:
+    elif seen and event.card is not None and shoe.drawn.get(event.card, 0) > rules.decks:
         draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
     if to == "stray":
         draft.latch("card_out_of_turn", f"a card left the shoe in phase {state.phase.value}")
@@ -120,23 +124,20 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
         closing = Closing.THIS_ROUND
     else:
         closing = Closing.ONE_MORE_ROUND
-    now = not started and draft.rules.first_card is FirstCardPolicy.RESHUFFLE_NOW
     extra: dict[str, Any] = {"at": at, "closing": closing.value, "first": not started}
-    if now:
-        extra |= {"closing": Closing.THIS_ROUND.value, **draft.moves("cutting_card_first")}
+    if not started and draft.rules.first_card is FirstCardPolicy.RESHUFFLE_NOW:
+        extra |= {"at": None, "closing": Closing.THIS_ROUND.value, **draft.moves("cutting_card_first")}
     event_facts.record(draft, event, extra)
 
 
 def _empty(draft: Draft, event: ev.ShoeEmpty) -> None:
-    event_facts.record(draft, event)
-    state, size = draft.state, draft.rules.batch_size
-    shoe = state.shoe
-    if shoe.batch is None:
-        return
-    if state.phase in IN_ROUND:
-        draft.latch("shoe_dry", "no card is left and the round is not finished", batch=shoe.batch)
-    if state.batches[shoe.batch].at(Place.SHOE):
-        draft.latch("cards_missing", f"{shoe.count} of {size} cards came out", batch=shoe.batch)
+    """Whether cards are missing is judged when the rack is collected: a card may still come."""
+    shoe = draft.state.shoe
+    dry = shoe.batch is not None and draft.state.phase in IN_ROUND
+    closing = Closing.THIS_ROUND if dry else shoe.closing
+    event_facts.record(draft, event, {"closing": closing.value})
+    if dry:
+        draft.latch("shoe_dry", "no card is left and the round is not settled", batch=shoe.batch)
 
 
 def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict[str, Any]:

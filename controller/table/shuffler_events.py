@@ -8,6 +8,7 @@ from typing import Any
 from controller.table import event_facts
 from controller.table.cards import difference
 from controller.table.draft import Draft
+from controller.table.faults import Blocks
 from controller.table.profiles import DECK_SIZE
 from controller.table.state import Cycle, Place, TableState
 from devices import events as ev
@@ -25,10 +26,13 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
             _completed(draft, event)
         case ev.CycleAborted(cause=cause):
             event_facts.record(draft, event)
-            _void(draft, f"the cycle was aborted: {cause}", (Cycle.RUNNING, Cycle.STARTING))
+            _void(draft, f"the cycle was aborted: {cause}", UNFINISHED)
         case ev.Jam(place=place):
             event_facts.record(draft, event)
-            _void(draft, f"cards jammed at {place}", (Cycle.RUNNING, Cycle.STARTING))
+            _void(draft, f"cards jammed at {place}", (*UNFINISHED, Cycle.PROVED))
+        case ev.FaultRaised(name=name):
+            event_facts.record(draft, event)
+            _void(draft, f"the shuffler reports a fault: {name}", UNFINISHED)
         case ev.Door(open=True):
             event_facts.record(draft, event)
             _void(draft, "the door was opened over the batch", (*UNFINISHED, Cycle.PROVED))
@@ -101,7 +105,11 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
         return "wrong_mode", f"cycle {event.cycle} ran in {event.mode} mode"
     if event.count != rules.batch_size:
         return "wrong_count", f"{event.count} cards instead of {rules.batch_size}"
+    if sum(event.backs.values()) != event.count:
+        return "report_incomplete", f"back colours of {sum(event.backs.values())} cards only"
     foreign = {back: n for back, n in event.backs.items() if back != rules.back(batch)}
+    if foreign == {rules.back(rules.other(batch)): event.count}:
+        return "wrong_batch", f"all cards are {rules.back(rules.other(batch))}: that is the other batch"
     if foreign:
         shown = ", ".join(f"{n} {back}" for back, n in sorted(foreign.items()))
         return "wrong_back_in_shuffler", f"cards of another back: {shown}"
@@ -158,9 +166,10 @@ def command_ended(draft: Draft, name: str, outcome: Outcome) -> None:
     elif name == "start" and stage is Cycle.STARTING:
         if isinstance(outcome, Refused | NotSent):
             _start_failed(draft, "the shuffler did not start")
-        elif answer is None:
+            return
+        if answer is None:
             draft.latch("start_unknown", "no answer to start", batch=draft.state.shuffler.batch)
-            draft.command(draft.rules.shuffler, "status")
+        draft.command(draft.rules.shuffler, "status")  # it must be seen to have started (S4)
     elif name == "status" and stage is Cycle.STARTING and answer is not None:
         _reconcile_start(draft, answer)
     elif name == "release" and answer is None and not isinstance(outcome, Refused | NotSent):
@@ -188,7 +197,8 @@ def _check_settings(draft: Draft, answer: Mapping[str, Any] | None) -> None:
         wrong.append("the settings' check value is wrong")
     if wrong:
         _start_failed(draft, "; ".join(wrong))
-        draft.latch("settings_mismatch", "; ".join(wrong), device=draft.rules.shuffler)
+        batch = draft.state.shuffler.batch
+        draft.latch("settings_mismatch", "; ".join(wrong), batch=batch, device=draft.rules.shuffler)
         return
     draft.command(draft.rules.shuffler, "status")
 
@@ -197,8 +207,11 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
     if answer is None or not isinstance(answer.get("cycle"), int):
         _start_failed(draft, "the shuffler's status could not be read")
         return
-    if not answer.get("inside"):
-        _start_failed(draft, "the shuffler says that it holds no cards")
+    if answer.get("inside") != draft.rules.batch_size:
+        _start_failed(draft, f"the shuffler holds {answer.get('inside')} cards, not {draft.rules.batch_size}")
+        return
+    if any(fault.blocks is Blocks.NOW for fault in draft.state.faults):
+        _start_failed(draft, "a latched fault blocks everything")
         return
     counter, known = answer["cycle"], draft.state.shuffler.counter
     if known is not None and counter != known:
@@ -211,12 +224,13 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
 def _reconcile_start(draft: Draft, status: Mapping[str, Any]) -> None:
     """An unknown start is settled by the machine's own counter and token (law 5, S9)."""
     shuffler = draft.state.shuffler
-    if status.get("token") == shuffler.token:
+    counter = shuffler.counter or 0
+    if status.get("token") == shuffler.token or status.get("cycle") == counter + 1:
         return  # it did start: its numbered events say the rest
-    if status.get("cycle") == shuffler.counter:
-        _start_failed(draft, "the shuffler never got the start")
+    if status.get("cycle") == counter:
+        _start_failed(draft, "the shuffler did not start")
     else:
-        _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")
+        _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {counter}")
 
 
 # --- a session begins (S9) ---
@@ -229,19 +243,44 @@ def read_back(state: TableState, event: ev.LinkUp) -> dict[str, Any]:
 
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
-    """Compare what the machine says with what the journal holds; unequal means void and latched."""
+    """Compare what the machine says with what the journal holds; unequal means void and latched.
+
+    Without a restart of the machine its numbered events will tell all that the status runs ahead of, so only
+    the counter is judged. After one, or in the first session, the status is all there is.
+    """
     shuffler, status = draft.state.shuffler, event.status
-    rebooted = was_boot is not None and event.boot != was_boot
-    if rebooted and shuffler.stage in UNFINISHED:
-        _void(draft, "the shuffler started again in the middle of a cycle", UNFINISHED)
-    elif shuffler.stage is Cycle.STARTING:
-        _reconcile_start(draft, status)
-    elif shuffler.stage is Cycle.PROVED:
-        same = status.get("cycle") == shuffler.counter and status.get("token") == shuffler.token
-        whole = status.get("inside") == draft.rules.batch_size
-        if rebooted and not (same and whole and status.get("state") == "done"):
-            _void(
-                draft, "after its restart the shuffler no longer holds the batch as it was", (Cycle.PROVED,)
-            )
-        elif not same:
+    if was_boot is not None and event.boot == was_boot:
+        if shuffler.stage is Cycle.STARTING:
+            _reconcile_start(draft, status)
+        elif status.get("cycle") != shuffler.counter:
             _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")
+        return
+    if shuffler.stage in UNFINISHED:
+        _void(draft, "the shuffler started again in the middle of a cycle", UNFINISHED)
+    same = status.get("cycle") == shuffler.counter and status.get("token") == shuffler.token
+    whole = status.get("inside") == draft.rules.batch_size
+    if shuffler.stage is Cycle.PROVED and not (same and whole and status.get("state") == "done"):
+        _void(draft, "after its restart the shuffler no longer holds the batch as it was", (Cycle.PROVED,))
+    inside = status.get("inside")
+    if isinstance(inside, int):
+        _count_inside(draft, inside)
+
+
+def _count_inside(draft: Draft, inside: int) -> None:
+    """Cards that came or went while nobody saw: custody follows the machine, and the fault says so."""
+    batch = draft.state.shuffler.batch
+    held = draft.state.batches[batch].at(Place.SHUFFLER) if batch else 0
+    if inside > held:
+        draft.latch("cards_inside", f"the shuffler holds {inside} cards, {held} are known of", batch=batch)
+    elif inside < held:
+        moves = draft.moves("lifted_out") if inside == 0 else {}
+        draft.add(
+            "batch_lifted",
+            {"batch": batch, "moved": held - inside, "inside": inside, "proved": False, **moves},
+        )
+        draft.latch(
+            "taken_without_proof",
+            f"{held - inside} cards of batch {batch} left the shuffler while it was off",
+            batch=batch,
+            device=draft.rules.shuffler,
+        )

@@ -108,9 +108,16 @@ class Round:
     cards: tuple[Dealt, ...] = ()
 
 
+UNCERTAIN = ("events_lost", "shoe_rebooted")
+"""Faults under which cards may have left the shoe unseen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shoe:
-    """The shoe cycle: `first_fact` is where it began, `drawn` counts what came out by card, "" for unread."""
+    """The shoe cycle: `first_fact` is where it began, `drawn` counts what came out by card, "" for unread.
+
+    `early` are cards drawn before the bets were closed: each is used as the next card (R-32).
+    """
 
     batch: str | None = None
     last_batch: str | None = None
@@ -122,8 +129,8 @@ class Shoe:
     closing: Closing = Closing.NO
     cut_seen: bool = False
     cut_at: str | None = None
-    discretionary: bool = False
     unaccounted: int | None = None
+    early: tuple[Dealt, ...] = ()
 
     @property
     def count(self) -> int:
@@ -199,6 +206,11 @@ class TableState:
         return next((b.id for b in self.batches.values() if b.at(place)), None)
 
     @property
+    def uncertain(self) -> bool:
+        """Whether cards may have left the shoe unseen, so that nobody can say which card lies where."""
+        return any(fault.code in UNCERTAIN for fault in self.faults)
+
+    @property
     def taken(self) -> str | None:
         """The id of the shuffled batch in hand: out of the shuffler with its proof, not yet in the shoe."""
         return next((b.id for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)), None)
@@ -237,7 +249,13 @@ def restore(plain: Mapping[str, Any]) -> TableState:
             "phase": Phase(plain["phase"]),
             "batches": {k: _batch(v) for k, v in plain["batches"].items()},
             "shuffler": Shuffler(**{**plain["shuffler"], "stage": Cycle(plain["shuffler"]["stage"])}),
-            "shoe": Shoe(**{**plain["shoe"], "closing": Closing(plain["shoe"]["closing"])}),
+            "shoe": Shoe(
+                **{
+                    **plain["shoe"],
+                    "closing": Closing(plain["shoe"]["closing"]),
+                    "early": tuple(Dealt(**c) for c in plain["shoe"]["early"]),
+                }
+            ),
             "round": None
             if round_ is None
             else Round(round_["number"], tuple(round_["boxes"]), tuple(Dealt(**c) for c in round_["cards"])),

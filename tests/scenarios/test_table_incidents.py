@@ -9,7 +9,7 @@ from controller.table.inputs import Role, Trouble
 from controller.table.state import Place, checkpoint, initial, restore
 from devices import events as ev
 from firmware_bridge.link import Done
-from tests.support.table import Table
+from tests.support.table import Table, table_rules
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 
@@ -37,11 +37,14 @@ def test_inc1_discards_loaded_cycle_never_started_batch_taken_out_no_shoe_may_st
     assert t.refused("load_shoe", batch="A").code == "unexpected"
     t.tap("load_shuffler", batch="A")
     t.start()
-    assert t.refused("offer_cut", box=1).code == "fault_latched"
+    t.cut_and_load("B", offer="1")
+    assert t.state.shoe.batch == "B"
+    t.tap("shuffle_now")
+    t.end_shoe()
+    assert t.refused("take_from_shuffler").code == "fault_latched"
     t.complete()
     t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
-    t.cut_and_load("B")
-    assert t.state.shoe.batch == "B"
+    t.take()
 
 
 @pytest.mark.rule("R-22")
@@ -164,8 +167,9 @@ def test_a_shoe_that_ends_short_names_the_batch():
     for _ in range(40):
         t.draw()
     t.event(ev.ShoeEmpty)
+    assert t.codes == []
+    t.tap("collect_rack", gauge="full")
     assert t.codes == ["cards_missing"]
-    t.tap("collect_rack", gauge="short")
     assert t.state.batches["A"].cards == {Place.SHOE: 11, Place.RACK: 41}
 
 
@@ -178,8 +182,11 @@ def test_a_shoe_that_runs_dry_in_mid_round_latches_and_keeps_the_round():
         t.draw()
     t.event(ev.ShoeEmpty)
     assert t.codes == ["shoe_dry"]
-    assert t.refused("round_settled").code == "fault_latched"
+    assert t.refused("clear", SUPERVISOR, fault=t.state.faults[0].id).code == "cause_remains"
     assert t.state.phase.value == "playing"
+    t.tap("round_settled")
+    assert t.state.phase.value == "shoe_end"
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
 
 
 # --- S9: restarts ---
@@ -234,7 +241,8 @@ def test_s9_a_stored_batch_survives_a_reboot_only_if_all_is_as_it_was():
     restarted(t, shuffler_boot=2, state="done", inside=52)
     assert t.codes == []
     restarted(t, "33" * 16, shuffler_boot=3, state="done", inside=51)
-    assert t.codes == ["shuffle_void"]
+    assert t.codes == ["shuffle_void", "taken_without_proof"]
+    assert t.state.batches["B"].cards == {Place.SHUFFLER: 51, Place.IN_HAND: 1}
 
 
 @pytest.mark.rule("R-69")
@@ -281,23 +289,36 @@ def test_s9_a_rebooted_shoe_is_trusted_again_only_when_the_counts_agree():
     t = Table()
     t.open_to_shoe()
     t.play_round("1")
-    t.event(ev.LinkUp, boot=2, identity={"serial": "SH1"}, status={"drawn": t.state.shoe.count + 1})
+    t.event(
+        ev.LinkUp,
+        boot=2,
+        identity={"serial": "SH1", "firmware": "1"},
+        status={"drawn": t.state.shoe.count + 1},
+    )
     assert t.codes == ["shoe_rebooted"]
     fault = t.state.faults[0].id
     assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
     assert t.refused("bets_closed", boxes="1").code == "fault_latched"
-    t.event(ev.LinkUp, boot=3, identity={"serial": "SH1"}, status={"drawn": t.state.shoe.count})
+    t.event(
+        ev.LinkUp, boot=3, identity={"serial": "SH1", "firmware": "1"}, status={"drawn": t.state.shoe.count}
+    )
     t.tap("clear", SUPERVISOR, fault=fault)
 
 
 def test_another_device_on_the_port_is_latched_until_the_known_one_is_back():
     t = Table()
     t.open_to_shoe()
-    t.event(ev.LinkUp, boot=1, identity={"serial": "OTHER"}, status={"drawn": 1})
+    before = t.state
+    t.event(ev.LinkUp, boot=9, seq=77, identity={"serial": "OTHER", "firmware": "1"}, status={"drawn": 1})
+    t.event(ev.CardDrawn, card="8S", back="red")
     assert t.codes == ["wrong_device"]
+    assert (t.state.shoe, t.state.batches) == (before.shoe, before.batches)
+    assert (t.state.device("shoe").boot, t.state.device("shoe").seq) == (1, None)
     fault = t.state.faults[0].id
     assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
-    t.event(ev.LinkUp, boot=1, identity={"serial": "SH1"}, status={"drawn": 1})
+    t.event(ev.LinkUp, boot=1, identity={"serial": "SH1", "firmware": "2"}, status={"drawn": 1})
+    assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    t.event(ev.LinkUp, boot=1, identity={"serial": "SH1", "firmware": "1"}, status={"drawn": 1})
     t.tap("clear", SUPERVISOR, fault=fault)
     t.tap("bets_closed", boxes="1")
 
@@ -329,3 +350,180 @@ def test_a_journal_replayed_without_its_key_counts_sealed_cards_as_unread():
     assert blind.shoe.count == t.state.shoe.count
     assert blind.batches == t.state.batches
     assert blind.phase is t.state.phase
+
+
+# --- found by a review: what happens when cards, events or taps come at the wrong time ---
+
+
+@pytest.mark.rule("R-69")
+def test_s9_a_release_that_happened_while_we_were_down_is_taken_from_the_numbered_events():
+    t = at_rack_full()
+    t.tap("take_from_shuffler")
+    token = t.effects[-1].args["token"]
+    restarted(t, state="empty", inside=0, token=None)
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=token)
+    assert t.codes == []
+    assert t.state.phase.value == "batch_taken"
+
+
+def test_s9_a_batch_lifted_out_while_the_shuffler_was_off_is_in_hand_and_latched():
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.tap("open")
+    t.tap("load_shuffler", batch="A")
+    restarted(t, shuffler_boot=2, state="empty", inside=0)
+    assert t.codes == ["taken_without_proof"]
+    assert t.state.batches["A"].cards == {Place.IN_HAND: 52}
+    assert t.state.phase.value == "opening"
+
+
+def test_inc6_cards_already_inside_at_the_opening_are_told():
+    t = Table()
+    t.boot()
+    t.links_up(state="loaded", inside=16)
+    assert t.codes == ["cards_inside"]
+
+
+def test_a_cycle_counter_that_moved_without_us_is_found_in_every_stage():
+    t = Table()
+    t.open_to_shoe()
+    t.cycle += 5
+    restarted(t, state="shuffling", inside=52)
+    assert t.codes == ["foreign_cycle"]
+
+
+def test_a_foreign_cycle_on_an_empty_machine_can_be_cleared_after_a_full_cycle_of_ours():
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.event(ev.CycleStarted, "shuffler", cycle=41, token="ff" * 16)
+    t.cycle = 41
+    t.tap("open")
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.take()
+
+
+@pytest.mark.rule("R-63")
+def test_after_a_gap_no_card_of_the_round_is_shown_for_its_place_is_uncertain():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1,2")
+    t.event(ev.GapPossible, missing=1)
+    for _ in range(5):
+        t.draw()
+        assert set(t.facts[-1].sealed) == {"card", "raw"}
+    t.tap("round_settled")
+    assert [f.kind for f in t.facts[-2:]] == ["round_settled", "exposed"]
+
+
+def test_a_lost_event_ends_with_the_rack_gauged_and_the_batch_goes_on():
+    t = Table()
+    t.open_to_shoe()
+    t.stack.pop()
+    t.event(ev.GapPossible, missing=1)
+    t.tap("shuffle_now")
+    t.complete()
+    t.end_shoe()
+    assert t.codes == ["events_lost"]
+    assert t.state.batches["A"].cards == {Place.RACK: 52}
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.swap_to("B")
+
+
+@pytest.mark.rule("R-63")
+def test_a_card_drawn_before_the_bets_were_closed_is_the_next_card_and_shows_no_hole_card():
+    t = Table()
+    t.open_to_shoe()
+    t.draw()
+    assert t.codes == ["card_out_of_turn"]
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.tap("bets_closed", boxes="1")
+    for _ in range(3):
+        t.draw()
+        assert "card" not in t.facts[-1].data
+    dealt = [f.data["to"] for f in t.facts if f.kind == "card_drawn"][1:]
+    assert dealt == ["stray", "dealer", "box 1", "hole"]
+    assert t.state.phase.value == "playing"
+
+
+def test_a_hole_card_drawn_before_the_side_wagers_are_settled_is_the_hole_card():
+    t = Table(table_rules(settle_first=True))
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1")
+    for _ in range(4):
+        t.draw()
+    assert t.codes == ["card_out_of_turn"]
+    t.tap("side_wagers_settled")
+    assert t.state.phase.value == "playing"
+    t.tap("round_settled")
+
+
+@pytest.mark.rule("R-26")
+def test_no_round_is_settled_while_the_shoe_does_not_answer():
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1")
+    t.event(ev.LinkDown, reason="unplugged")
+    assert t.refused("round_settled").code == "device_absent"
+
+
+def test_an_empty_that_was_not_true_costs_nothing():
+    t = Table()
+    t.open_to_shoe()
+    t.event(ev.ShoeEmpty)
+    t.tap("shuffle_now")
+    t.draw()
+    assert t.refused("collect_rack", gauge="full").code == "shoe_not_empty"
+    t.end_shoe()
+    assert t.codes == []
+
+
+def test_cards_that_strayed_before_the_shoe_was_loaded_make_the_cut_void():
+    t = at_rack_full()
+    t.take()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.tap("offer_cut", box="1")
+    t.tap("cut", position=26)
+    t.event(ev.CardDrawn, card="8S", back="blue")
+    assert (t.state.phase.value, t.state.cutter) == ("cut_due", None)
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.cut_and_load("B", offer="1")
+
+
+def test_an_unseen_copy_too_many_is_told_only_when_the_cards_are_collected():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("shuffle_now")
+    while len(t.stack) > 1:
+        last = t.draw()
+    t.draw(card=last)
+    t.event(ev.ShoeEmpty)
+    assert t.codes == []
+    t.tap("collect_rack", gauge="full")
+    assert t.codes == ["too_many_copies"]
+
+
+def test_events_from_another_device_change_nothing():
+    t = Table()
+    t.open_to_shoe()
+    before = t.state
+    t.counts["reader"] = 0
+    for kind, fields in [(ev.CardDrawn, {"card": "8S"}), (ev.CutCard, {}), (ev.ShoeEmpty, {})]:
+        t.event(kind, "reader", **fields)
+        t.event(kind, "shuffler", **fields)
+    assert (t.state.shoe, t.state.batches, t.state.faults) == (before.shoe, before.batches, before.faults)
+    assert t.facts[-1].kind == "unjudged_shoe_empty"
+
+
+def test_a_batch_that_is_not_whole_is_not_started():
+    t = at_rack_full()
+    t.tap("take_from_shuffler")
+    token = t.effects[-1].args["token"]
+    t.end(Done({"count": 36, "inside": 16}))
+    t.event(ev.BatchReleased, "shuffler", count=36, inside=16, token=token)
+    assert t.refused("start_shuffle").code == "batch_not_whole"

@@ -131,6 +131,8 @@ class Table:
         assert command.name == "start"
         self.token = command.args["token"]
         self.event(ev.CycleStarted, "shuffler", cycle=self.cycle, token=self.token)
+        seen = {"inside": self.size, "cycle": self.cycle, "token": self.token}
+        assert self.end(Done(seen)).name == "status"
 
     def complete(self, **changes: Any) -> None:
         batch = self.state.shuffler.batch

@@ -89,6 +89,7 @@ def test_pipelined_requests_are_answered_in_order(table: Path) -> None:
 RUDE: list[tuple[bytes, str]] = [
     (b"{", "one JSON object on a line"),
     (b"\xff\xfe", "one JSON object on a line"),
+    (b'{"do": "open", "id": "\\ud800"}', "one JSON object on a line"),
     (b"[" * 60000, "one JSON object on a line"),
     (b"7", "a JSON object"),
     (b"{}", 'exactly one of "do", "get" and "follow"'),

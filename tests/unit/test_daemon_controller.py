@@ -216,6 +216,7 @@ def test_a_stop_sees_commands_to_their_end(desk: Desk) -> None:
         Done({"settings": settings, "crc": 1, "crc_ok": True}),
         Done({"inside": 52, "cycle": 40, "token": None}),
         Done({"cycle": 41}),
+        Done({"inside": 52, "cycle": 40, "token": None}),
     ]
 
     def answer(call_id: str) -> None:
@@ -226,7 +227,7 @@ def test_a_stop_sees_commands_to_their_end(desk: Desk) -> None:
     desk.tap("wash")
     answer(call)
     desk.controller.run()
-    assert desk.ports["shuffler"].sent == ["settings", "status", "start"]
+    assert desk.ports["shuffler"].sent == ["settings", "status", "start", "status"]
     assert desk.service.state.pending == {}
     assert answers == []
     assert "STOPPING=1" in desk.told()

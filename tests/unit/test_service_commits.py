@@ -177,6 +177,14 @@ def test_the_same_key_twice_in_one_burst(bench: Bench) -> None:
     assert [entry.fact.kind for entry in (*first.entries, *third.entries)] == ["open", "wash"]
 
 
+def test_a_key_that_was_used_for_another_event_is_told(bench: Bench) -> None:
+    bench.give(tap("open", key="k"))
+    reply = bench.give(tap("wash", key="k"))[0]
+    assert reply.refusal is not None
+    assert (reply.refusal.code, reply.entries, reply.repeat) == ("key_used", (), False)
+    assert "used for open" in reply.refusal.why
+
+
 def test_a_checkpoint_is_in_no_answer() -> None:
     bench = Bench()
     facts = [

@@ -37,7 +37,7 @@ def test_the_deal_goes_clockwise_from_the_dealers_left_and_the_hole_card_is_last
         ({"new_game": True}, "box 1", ("box 1", "box 2", "box 3", "box 4", "box 5", "dealer")),
         ({"appeared_at": "box 2"}, "box 2", ("box 2", "box 4", "box 1", "dealer")),
         ({"appeared_at": "dealer"}, "box 4", ("box 4", "box 1", "box 2", "dealer")),
-        ({"appeared_at": "box 2", "discretionary": True}, "box 4", ("box 4", "box 1", "box 2", "dealer")),
+        ({"appeared_at": None}, "box 4", ("box 4", "box 1", "box 2", "dealer")),
     ],
 )
 def test_who_is_offered_the_cut(given, first, order):
@@ -45,7 +45,6 @@ def test_who_is_offered_the_cut(given, first, order):
         "new_game": False,
         "boxes": 5,
         "appeared_at": None,
-        "discretionary": False,
         "last_boxes": (1, 2, 4),
     }
     got = cutters(**{**facts, **given})

@@ -3,7 +3,8 @@
 import pytest
 
 from controller.table.draft import Decision
-from controller.table.inputs import Role
+from controller.table.inputs import OperatorEvent, Refusal, Role, Trouble
+from controller.table.judges import cut_order
 from controller.table.profiles import FirstCardPolicy
 from controller.table.state import Place
 from controller.table.view import snapshot
@@ -118,8 +119,11 @@ def test_the_shoe_is_loaded_only_while_the_other_batch_is_being_shuffled_or_stor
     t.tap("insert_cutting_card", position=13)
     t.event(ev.CycleAborted, "shuffler", cycle=t.cycle, cause="door")
     refusal = t.refused("load_shoe", batch="A")
-    assert refusal.code == "fault_latched"
-    assert "shuffle" in refusal.why
+    assert (refusal.code, refusal.clause) == ("other_batch_not_stored", "13:69F-2.2(d)3")
+    t.start()
+    t.tap("load_shoe", batch="A")
+    t.complete()
+    assert t.codes == ["shuffle_void"]
 
 
 @pytest.mark.rule("R-23")
@@ -227,6 +231,7 @@ def test_cutting_card_first_reshuffles_at_once_where_the_profile_says_so(before_
         t.tap("bets_closed", boxes="3")
     t.event(ev.CutCard)
     assert t.state.phase.value == "shoe_end"
+    assert (t.state.round, t.state.rounds, t.state.shoe.cut_at) == (None, 0, None)
     t.complete()
     t.end_shoe()
     assert t.codes == []
@@ -274,6 +279,48 @@ def test_the_rack_is_collected_only_when_the_shoe_has_proved_empty(table):
     table.tap("collect_rack", gauge="full")
     assert [f.kind for f in table.facts[-3:]] == ["collect_rack", "collected", "checkpoint"]
     assert table.state.batches["A"].cards == {Place.RACK: 52}
+
+
+def test_the_cutting_card_lies_at_a_box_in_play_and_its_place_is_told_once(table):
+    table.deal("1,4")
+    table.event(ev.CutCard)
+    assert table.refused("cutting_card_at", box="2").code == "no_wager_there"
+    table.tap("cutting_card_at", box="4")
+    assert table.refused("cutting_card_at", box="1").code == "already_known"
+
+
+def test_after_a_refusal_in_a_new_game_the_dealer_may_cut():
+    t = at_cut()
+    assert t.refused("offer_cut", box="dealer").code == "wrong_cutter"
+    t.tap("offer_cut", box="2", refused=True)
+    t.tap("offer_cut", box="dealer")
+    assert t.state.cutter == "dealer"
+
+
+def test_a_shuffle_asked_for_in_the_round_of_the_cutting_card_leaves_the_cut_to_its_box(table):
+    table.tap("bets_closed", boxes="2,6")
+    table.tap("shuffle_now")
+    table.event(ev.CutCard)
+    for _ in range(6):
+        table.draw()
+    table.tap("round_settled")
+    assert cut_order(table.rules, table.state)[0] == "box 2"
+
+
+def test_counts_and_arguments_that_make_no_sense_are_refused(table):
+    table.tap("shuffle_now")
+    while table.stack:
+        table.draw()
+    table.event(ev.ShoeEmpty)
+    assert table.refused("collect_rack", gauge="full", other_backs=-5).code == "bad_argument"
+    assert table.refused("clear", SUPERVISOR, fault="F1", why="x").code == "bad_argument"
+
+
+@pytest.mark.parametrize("key", ["\ud800", "a\nb", "", "x" * 129])
+def test_an_id_that_cannot_be_journaled_is_refused(table, key):
+    refusal = table.give(OperatorEvent("dealer_change", key=key))
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "bad_argument"
 
 
 def test_box_lists_are_checked(table):
@@ -370,7 +417,7 @@ def test_an_unknown_start_asks_the_machine_and_never_starts_twice(loaded):
     assert loaded.codes == ["start_unknown"]
     loaded.end(Done({"inside": 52, "cycle": loaded.cycle, "token": None}))
     assert loaded.state.shuffler.stage.value == "none"
-    assert loaded.facts[-1].data["why"] == "the shuffler never got the start"
+    assert loaded.facts[-1].data["why"] == "the shuffler did not start"
 
 
 def test_an_unknown_start_that_did_start_goes_on_by_the_machines_events(loaded):
@@ -407,12 +454,31 @@ def test_a_start_under_another_token_is_no_start_of_ours(loaded):
     assert loaded.state.phase.value == "first_loaded"
 
 
+def test_a_start_that_is_answered_but_never_seen_is_no_start(loaded):
+    ask_to_start(loaded)
+    loaded.end(Done({"cycle": loaded.cycle + 1}))
+    assert [e.name for e in loaded.effects] == ["status"]
+    loaded.end(Done({"inside": 52, "cycle": loaded.cycle, "token": None}))
+    assert loaded.facts[-1].data["why"] == "the shuffler did not start"
+    assert loaded.state.phase.value == "first_loaded"
+
+
+def test_a_fault_that_blocks_everything_also_stops_a_start_under_way(loaded):
+    loaded.tap("start_shuffle")
+    settings = {"decks": 1, "cards_per_deck": 52, "mode": "shuffle", "recognition": True}
+    loaded.end(Done({"settings": settings, "crc_ok": True}))
+    loaded.give(Trouble("crashed", "a thread"))
+    loaded.end(Done({"inside": 52, "cycle": 40}))
+    assert loaded.effects == []
+    assert loaded.facts[-1].kind == "start_failed"
+
+
 def test_an_empty_shuffler_is_not_started(loaded):
     loaded.tap("start_shuffle")
     settings = {"decks": 1, "cards_per_deck": 52, "mode": "shuffle", "recognition": True}
     loaded.end(Done({"settings": settings, "crc_ok": True}))
     loaded.end(Done({"inside": 0, "cycle": 40}))
-    assert loaded.facts[-1].data["why"] == "the shuffler says that it holds no cards"
+    assert loaded.facts[-1].data["why"] == "the shuffler holds 0 cards, not 52"
     assert loaded.effects == []
 
 
@@ -420,6 +486,8 @@ def test_an_empty_shuffler_is_not_started(loaded):
     ("report", "code"),
     [
         ({"mode": "sort"}, "wrong_mode"),
+        ({"backs": {}}, "report_incomplete"),
+        ({"backs": {"blue": 52}}, "wrong_batch"),
         ({"count": 51}, "wrong_count"),
         ({"backs": {"red": 51, "blue": 1}}, "wrong_back_in_shuffler"),
         ({"composition": {"8S": 52}}, "wrong_composition"),
