@@ -32,14 +32,16 @@ from devices.shoes.angel_eye_payload import BadPayload, nak_name, parse
 from devices.shoes.angel_eye_rules import PROFILES, Hand, Repeats
 from devices.shoes.angel_eye_rules import Sequence as SequenceRule
 from firmware_bridge import link
-from firmware_bridge.framing import Garbage
+from firmware_bridge.framing import Garbage, GarbageRun
 from firmware_bridge.framing.angel_eye import Ack, Command, Decoder, Frame, Nak, encode_command
 from firmware_bridge.link import Complete, Done, NotSent, Refused, Send
 
 ANSWER_TIMEOUT = 3.0
 """Seconds a command waits for ACK or NAK, and a line stays closed after one that never came."""
 SILENCE = 0.5
-"""Seconds without a byte after which rejected bytes are told."""
+"""Seconds without a byte after which an unfinished frame is given up and rejected bytes are told."""
+CUT_OFF = 0.05
+"""Seconds without a byte (24 byte times) after which a frame under way does not hold up a command."""
 
 COMMANDS = (
     CommandSpec("lock", "lock the shoe: no card comes out"),
@@ -50,6 +52,8 @@ COMMANDS = (
 _WORDS = {"lock": ("LK", 2), "unlock": ("LK", 1), "confirm": ("GP", 0)}
 _SEEN = {words: name for name, words in _WORDS.items()}
 _BCC = "02"
+UNASKED = "answer to no command"
+"""Reason of rejected bytes that are answers and nothing else."""
 R_READINGS = ("next_round", "redeal")
 OPTIONS = {
     "seq_profile": f"sequence alphabet: {', '.join(PROFILES)} (default learn)",
@@ -73,7 +77,7 @@ class AngelEye:
         self._sequence = SequenceRule(_option(setup, "seq_profile", PROFILES, "learn"))
         self._hand = Hand(redeal=_option(setup, "r_reading", R_READINGS, "next_round") == "redeal")
         self._bcc = _option(setup, "bcc_includes_stx", ("true", "false", "auto"), "auto")
-        self._stray = b""
+        self._stray = GarbageRun()
         self._seen_until: float | None = None
         self._settle_at: float | None = None
 
@@ -88,23 +92,24 @@ class AngelEye:
         return out
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        out: list[DriverOutput] = []
+        if self._settle_at is not None:
+            out += self._settle(now) if now >= self._settle_at else []
         if self._seen_until is not None and now > self._seen_until:
             self._seen_until = None
         self._decoder.awaiting_answer = self._awaiting()
-        out: list[DriverOutput] = []
         for item in self._decoder.feed(data):
             out += self._item(item, now)
-        waits = self._decoder.garbage_pending or self._stray
-        self._settle_at = now + SILENCE if waits else None
+        self._settle_at = now + SILENCE if self._decoder.pending or self._stray else None
         return out
 
     def tick(self, now: float) -> Sequence[DriverOutput]:
         if self._settle_at is None or now < self._settle_at:
             return []
-        return self._settle(self._decoder.settle(), now)
+        return self._settle(now)
 
     def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
-        out = self._settle(self._decoder.flush(), now)
+        out = self._settle(now)
         self._decoder = Decoder()
         self._sequence.forget()
         self._hand.lost()
@@ -164,7 +169,7 @@ class AngelEye:
             self._hand.reassigned(fields["position"], fields["index"], fields["card"], raw)
         elif payload.event is CardDrawn and fields.get("position") in {"player", "banker"}:
             other = self._hand.card(fields["position"], fields["index"], fields["card"], raw)
-            if other is not None:
+            if other is not None and other != rival:
                 after.append((Conflict, {"what": f"{fields['position']} {fields['index']}", "other": other}))
         elif payload.event is GameResult:
             result = self._hand.result(fields["outcome"])
@@ -204,25 +209,26 @@ class AngelEye:
     def _noise(self, raw: bytes) -> list[DriverOutput]:
         """An answer to no question: part of the garbage run around it."""
         self.counters.unasked += 1
-        self._stray += raw
+        self._stray.add(raw, UNASKED)
         return []
 
     def _garbage(self, runs: Iterable[Garbage], now: float) -> list[DriverOutput]:
         """Tell rejected bytes, stray answers before them included."""
-        stray, self._stray = self._stray, b""
-        out: list[DriverOutput] = []
         for run in runs:
-            raw, count = stray + run.data, len(stray) + run.count
-            out.append(self._event(FrameRejected, now, raw=raw, reason=run.reason, bytes=count))
-            stray = b""
-        if stray:
-            reason = "answer to no command"
-            out.append(self._event(FrameRejected, now, raw=stray, reason=reason, bytes=len(stray)))
-        return out
+            self._stray.join(run)
+        return [
+            self._event(FrameRejected, now, raw=run.data, reason=run.reason, bytes=run.count)
+            for run in self._stray.take()
+        ]
 
-    def _settle(self, runs: Iterable[Garbage], now: float) -> list[DriverOutput]:
+    def _settle(self, now: float) -> list[DriverOutput]:
+        """The line fell silent or is gone: nothing begun will be finished."""
         self._settle_at = None
-        return self._garbage(runs, now)
+        self._decoder.awaiting_answer = self._awaiting()
+        out: list[DriverOutput] = []
+        for item in self._decoder.flush():
+            out += self._item(item, now)
+        return [*out, *self._garbage([], now)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +248,8 @@ class AngelEyeControlled(AngelEye):
         self._includes_stx = self._bcc != "false"
         self._proven = not self._auto
         self._link = link.Link(window=1)
+        self._deaf = False  # what is read before the next bytes was on the line before our last command
+        self._heard_at = 0.0
         self._calls: dict[str, _Call] = {}
 
     def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
@@ -252,6 +260,10 @@ class AngelEyeControlled(AngelEye):
         if not self._up:
             return [Complete(call_id, NotSent("the shoe's port is not open"))]
         return self._submit(call_id, _Call(*words, self._includes_stx), now)
+
+    def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        self._deaf, self._heard_at = False, now
+        return super().feed(data, now)
 
     def tick(self, now: float) -> Sequence[DriverOutput]:
         return [*super().tick(now), *self._step(link.Tick(), now)]
@@ -264,10 +276,12 @@ class AngelEyeControlled(AngelEye):
         return min(times, default=None)
 
     def _awaiting(self) -> bool:
-        return bool(self._link.pending)
+        return bool(self._link.pending) and not self._deaf
 
     def _answer(self, item: Ack | Nak, now: float) -> list[DriverOutput]:
-        if not self._link.pending:
+        if not self._awaiting():
+            if self._link.pending:
+                return self._noise(item.raw)
             # Late: the line need not be held closed any longer.
             return [*self._noise(item.raw), *self._step(link.Received(_KEY, Done()), now)]
         self.counters.frames += 1
@@ -284,14 +298,22 @@ class AngelEyeControlled(AngelEye):
 
     def _step(self, event: link.Input, now: float) -> list[DriverOutput]:
         self._link, outputs = link.step(self._link, event, now)
-        self._decoder.awaiting_answer = self._awaiting()
         out: list[DriverOutput] = []
         for output in outputs:
             if isinstance(output, Send):
+                self._deaf = True
+                out += self._clear(now)
                 out.append(output)
             elif isinstance(output, Complete):
                 out += self._ended(output, now)
+        self._decoder.awaiting_answer = self._awaiting()
         return out
+
+    def _clear(self, now: float) -> list[DriverOutput]:
+        """Before a command: half an answer, and what was cut off on the line, must not swallow its answer."""
+        if self._decoder.nak_open or now - self._heard_at >= CUT_OFF:
+            return self._settle(now)
+        return []
 
     def _ended(self, end: Complete, now: float) -> list[DriverOutput]:
         """NAK 02 may mean the other range of check bytes: nothing happened, so the command goes once more."""

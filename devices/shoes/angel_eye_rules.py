@@ -83,6 +83,8 @@ class Sequence:
 
         After `S`, after a rejected payload and in a conflict the same character is in order.
         """
+        if rejected and seq == self._last:
+            return None  # a spoilt copy of the telegram before it
         last, same = self._last, self._same_is_next or conflict
         self._last, self._same_is_next = seq, start or rejected
         if self._free or last is None or start or (seq == last and same):

@@ -40,6 +40,12 @@ class GarbageRun:
         self._data += data[: GARBAGE_LIMIT - len(self._data)]
         self._count += len(data)
 
+    def join(self, run: Garbage) -> None:
+        """Another run belongs to this one; its reason counts."""
+        self._reason = run.reason
+        self._data += run.data[: GARBAGE_LIMIT - len(self._data)]
+        self._count += run.count
+
     def take(self) -> list[Garbage]:
         """The run so far as a list of none or one, and start anew."""
         if not self._count:

@@ -27,6 +27,14 @@ BAD_COMMAND = "bad command format"
 NAK_ALONE = "NAK without a code"
 INCOMPLETE = "incomplete frame"
 
+_ETX_PLACE = 7
+_COMMAND_FORMAT = {
+    **dict.fromkeys((3, 4), bytes(range(ord("A"), ord("Z") + 1))),
+    **dict.fromkeys((5, 6), b"0123456789"),
+    _ETX_PLACE: bytes((ETX,)),
+}
+"""Which bytes a command has at the places behind its class `OP`."""
+
 _FRAME_START = re.compile(rb"[\x02\x05]")
 _ANY_START = re.compile(rb"[\x02\x05\x06\x15]")
 
@@ -98,7 +106,7 @@ def encode_command(type: str, number: int, bcc_includes_stx: bool) -> bytes:  # 
 class Decoder:
     """One stream, either direction or both (a capture).
 
-    Neighbouring rejected bytes form one run, reported when a frame follows or at `settle` or `flush`.
+    Neighbouring rejected bytes form one run, reported when a frame follows or at `flush`.
     Inside such a run 06 and 15 are noise unless `awaiting_answer`; outside they are always told. The
     decoder sets it when it sees a host command and clears it at an ACK or NAK; a driver sets it when it
     sends a command and clears it when it gives up.
@@ -110,13 +118,30 @@ class Decoder:
         self._garbage = GarbageRun()
 
     @property
-    def garbage_pending(self) -> bool:
-        """Whether rejected bytes wait to be told; a driver calls `settle` when the line falls silent."""
-        return bool(self._garbage)
+    def pending(self) -> bool:
+        """Whether bytes wait, rejected or unfinished; a driver calls `flush` when the line falls silent."""
+        return bool(self._garbage or self._buffer)
+
+    @property
+    def nak_open(self) -> bool:
+        """Whether a NAK waits for its code."""
+        return self._buffer[:1] == b"\x15"
 
     def feed(self, data: bytes) -> list[Frame | Garbage]:
+        self._buffer += data
+        return self._scan()
+
+    def flush(self) -> list[Frame | Garbage]:
+        """Silence or the end of input: what is under way is given up, a frame may stand behind its start."""
+        out: list[Frame | Garbage] = []
+        while self._buffer:
+            self._garbage.add(self._buffer[:1], NAK_ALONE if self.nak_open else INCOMPLETE)
+            del self._buffer[:1]
+            out += self._scan()
+        return [*out, *self._garbage.take()]
+
+    def _scan(self) -> list[Frame | Garbage]:
         buffer = self._buffer
-        buffer += data
         out: list[Frame | Garbage] = []
         at, end = 0, len(buffer)
         while at < end:
@@ -143,17 +168,6 @@ class Decoder:
                 self.awaiting_answer = False
         del buffer[:at]
         return out
-
-    def settle(self) -> list[Garbage]:
-        """The rejected bytes so far as one run; a frame under way is kept."""
-        return self._garbage.take()
-
-    def flush(self) -> list[Garbage]:
-        """End of input: what is left, a frame under way included, is one garbage run."""
-        if self._buffer:
-            self._garbage.add(self._buffer, NAK_ALONE if self._buffer[0] == NAK else INCOMPLETE)
-            self._buffer.clear()
-        return self._garbage.take()
 
 
 def _parse(buffer: bytearray, at: int) -> Frame | str | None:
@@ -201,6 +215,8 @@ def _telegram(buffer: bytearray, at: int) -> Telegram | Answer | str | None:
             return MISSING_ETX if len(buffer) >= limit else None
     else:
         etx = at + 3 + length
+        if code == "M" and ENQ in buffer[at + 3 : etx]:
+            return ENQ_INSIDE  # its data are text
         if len(buffer) <= etx:
             return None
         if buffer[etx] != ETX:
@@ -215,13 +231,13 @@ def _telegram(buffer: bytearray, at: int) -> Telegram | Answer | str | None:
 
 
 def _command(buffer: bytearray, at: int) -> Command | str | None:
+    """Judged from left to right: the first offending byte gives the reason, however the bytes came."""
     frame = bytes(buffer[at : at + COMMAND_LENGTH])
-    if ENQ in frame:
-        return ENQ_INSIDE
-    if not (re.fullmatch(rb"[A-Z]{0,2}", frame[3:5]) and re.fullmatch(rb"[0-9]{0,2}", frame[5:7])):
-        return BAD_COMMAND
-    if len(frame) > 7 and frame[7] != ETX:
-        return MISSING_ETX
+    for place, byte in enumerate(frame):
+        if byte == ENQ:
+            return ENQ_INSIDE
+        if place in _COMMAND_FORMAT and byte not in _COMMAND_FORMAT[place]:
+            return MISSING_ETX if place == _ETX_PLACE else BAD_COMMAND
     if len(frame) < COMMAND_LENGTH:
         return None
     inside, outside, text = bcc(frame[:8]), bcc(frame[1:8]), frame[8:]

@@ -36,6 +36,10 @@ pieces = st.one_of(
     st.builds(telegram, st.sampled_from("123456789"), st.sampled_from("SPC")),
     st.sampled_from([bytes.fromhex("024f504c4b3032033142"), b"\x06", b"\x15\x02", b"\x15\x21"]),
     st.binary(min_size=1, max_size=12),
+    st.lists(st.sampled_from(b"GPLK0\x05\x03D\x06\x15"), max_size=8).map(
+        lambda rest: b"\x02OP" + bytes(rest)
+    ),
+    st.just(b"\x051M"),
     st.builds(lambda t, cut: t[:cut], card_telegrams, st.integers(1, 7)),
 )
 

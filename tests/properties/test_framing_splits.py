@@ -10,6 +10,8 @@ from firmware_bridge.framing import Garbage, angel_eye, smp_console
 ENQ_FRAME = bytes.fromhex("05314481b8033446")
 PIECES = st.one_of(
     st.binary(max_size=12),
+    st.lists(st.sampled_from(b"\x02\x03\x05\x06\x151DMOPGLK0\x81"), max_size=10).map(bytes),
+    st.lists(st.sampled_from(b"GPLK0\x05\x03D"), max_size=8).map(lambda rest: b"\x02OP" + bytes(rest)),
     st.sampled_from(
         [
             ENQ_FRAME,
@@ -20,6 +22,8 @@ PIECES = st.one_of(
             b"\x15",
             b"\x15\x02",
             b"\x05\x31\x45\x03\x03",
+            b"\x05\x31\x4d",
+            b"\x02\x4f\x50",
         ]
     ),
 )
@@ -57,6 +61,7 @@ def pieces_of(stream, cuts):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(PIECES, max_size=12).map(b"".join), st.lists(st.integers(0, 10_000), max_size=8))
 def test_angel_eye(stream, cuts):
+    """Frames, garbage runs and their reasons."""
     whole = run(angel_eye.Decoder(), [stream])
     assert run(angel_eye.Decoder(), [bytes([b]) for b in stream]) == whole
     assert run(angel_eye.Decoder(), pieces_of(stream, cuts)) == whole

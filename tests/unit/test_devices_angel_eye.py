@@ -486,7 +486,73 @@ def test_a_hand_dealt_again_by_r_is_whole_when_its_cards_came() -> None:
     assert events[-1].aligned
 
 
+def test_one_conflict_is_told_for_one_pair_of_telegrams() -> None:
+    """The same place, the same sequence, other cards: that is one disagreement."""
+    first, other = telegram("1", "D", "81b8"), telegram("1", "D", "81b9")
+    events, _ = decode(first, other, first, other)
+    assert kinds(events) == ["card_drawn", "card_drawn", "conflict"]
+    assert short(events)[-1] == {"kind": "conflict", "seq": "1", "what": "sequence 1", "other": first.hex()}
+
+
+def test_two_different_conflicts_of_one_telegram_are_both_told() -> None:
+    place, rival = telegram("1", "D", "81b8"), telegram("2", "D", "91a5")
+    events, _ = decode(place, rival, telegram("2", "D", "81b9"))
+    assert [(e["what"], e["other"]) for e in short(events) if e["kind"] == "conflict"] == [
+        ("sequence 2", rival.hex()),
+        ("player 1", place.hex()),
+    ]
+
+
+def test_a_spoilt_copy_of_the_last_telegram_is_no_gap() -> None:
+    """Its check bytes fit, its content does not; nothing is missing."""
+    good, spoilt = telegram("2", "D", "81b8"), telegram("2", "D", "80b8")
+    events, _ = decode(telegram("1", "P"), good, spoilt, good, spoilt, telegram("3", "P"))
+    assert kinds(events) == ["standby", "card_drawn", "frame_rejected", "frame_rejected", "standby"]
+
+
+def test_after_a_spoilt_copy_a_jump_is_still_a_gap() -> None:
+    good, spoilt = telegram("2", "D", "81b8"), telegram("2", "D", "80b8")
+    events, _ = decode(good, spoilt, telegram("5", "P"))
+    assert kinds(events) == ["card_drawn", "frame_rejected", "gap_possible", "standby"]
+
+
+@pytest.mark.parametrize("size", [1, 4096])
+def test_a_burst_of_acks_costs_time_in_proportion_and_keeps_64_bytes(size: int) -> None:
+    driver, count = decoder(), 200_000 if size > 1 else 20_000
+    events: list[Any] = []
+    for _ in range(count // size):
+        events += driver.feed(b"\x06" * size, 0.0)
+        assert len(driver._stray._data) <= 64
+    count = count // size * size
+    events += driver.feed(b"\x00\x01" + telegram("1", "C"), 0.0)
+    assert short(events) == [rejected("noise", count + 2), {"kind": "cut_card", "seq": "1"}]
+    assert events[0].raw == b"\x06" * 64
+
+
 # The live forms
+
+
+@pytest.mark.parametrize("begun", ["15", "05", "0531", "05314481", "02", "024f50"])
+def test_an_unfinished_frame_is_given_up_when_the_line_falls_silent(begun: str) -> None:
+    driver = AngelEye(Setup("shoe", Random(1)))
+    driver.start(0.0)
+    assert list(driver.feed(bytes.fromhex(begun), 1.0)) == []
+    assert driver.deadline() == 1.5
+    assert kinds(driver.tick(1.5)) == ["frame_rejected"]
+    assert driver.deadline() is None
+    assert kinds(driver.feed(telegram("1", "C"), 2.0)) == ["cut_card"]
+
+
+def test_silence_counts_even_when_nobody_ticked() -> None:
+    driver = AngelEye(Setup("shoe", Random(1)))
+    driver.start(0.0)
+    driver.feed(b"\x15", 1.0)
+    assert kinds(driver.feed(b"\x02", 9.0)) == ["frame_rejected"]
+
+
+def test_a_cut_card_behind_a_half_frame_is_told_at_once() -> None:
+    events, _ = decode(b"\x051M", telegram("2", "C"), end=False)
+    assert kinds(events) == ["frame_rejected", "cut_card"]
 
 
 def test_a_restart_admits_what_it_cannot_know() -> None:
@@ -608,6 +674,54 @@ def test_after_unknown_the_line_opens_again_by_itself() -> None:
     driver.command("b", "lock", {}, 4.1)
     assert driver.deadline() == 7.0
     assert list(driver.tick(7.0)) == [LOCK_IN]
+
+
+@pytest.mark.parametrize(
+    "stale", [b"\x15", b"\x05", b"\x051", b"\x051D\x81", b"\x02O", b"\x02OPL", b"\x00\x15"]
+)
+def test_what_was_left_on_the_line_does_not_touch_the_answer_to_a_command(stale: bytes) -> None:
+    for age, ticked in ((0.1, False), (5.0, False), (5.0, True)):
+        driver = controlled()
+        driver.feed(stale, 1.0)
+        if ticked:
+            driver.tick(1.5)
+        assert list(driver.command("a", "lock", {}, 1.0 + age))[-1] == LOCK_IN
+        assert list(driver.feed(b"\x06", 1.1 + age)) == [Complete("a", Done({"locked": True}))]
+
+
+def test_half_a_nak_just_before_a_command_is_no_refusal_of_it() -> None:
+    driver = controlled()
+    driver.feed(b"\x15", 1.0)
+    out = list(driver.command("a", "lock", {}, 1.001))
+    assert short(out) == [rejected("NAK without a code", 1)]
+    assert out[-1] == LOCK_IN
+    assert list(driver.feed(b"\x06", 1.1)) == [Complete("a", Done({"locked": True}))]
+
+
+def test_a_telegram_under_way_when_a_command_goes_out_is_told() -> None:
+    driver, card_ = controlled(), telegram("1", "D", "81b8")
+    driver.feed(card_[:4], 1.0)
+    assert list(driver.command("a", "lock", {}, 1.002)) == [LOCK_IN]
+    assert kinds(driver.feed(card_[4:], 1.01)) == ["card_drawn"]
+    assert list(driver.feed(b"\x06", 1.1)) == [Complete("a", Done({"locked": True}))]
+
+
+def test_an_answer_behind_a_half_frame_is_heard_after_the_silence() -> None:
+    driver = controlled()
+    driver.command("a", "lock", {}, 1.0)
+    assert list(driver.feed(telegram("1", "D", "81b8")[:3] + b"\x06", 1.1)) == []
+    out = list(driver.tick(1.6))
+    assert kinds(out) == ["frame_rejected"]
+    assert out[-1] == Complete("a", Done({"locked": True}))
+
+
+def test_a_second_ack_in_one_read_is_not_the_answer_to_the_command_that_follows() -> None:
+    driver = controlled()
+    driver.command("a", "lock", {}, 1.0)
+    driver.command("b", "unlock", {}, 1.0)
+    out = list(driver.feed(b"\x06\x06", 1.1))
+    assert [o.call_id for o in out if isinstance(o, Complete)] == ["a"]
+    assert list(driver.feed(b"\x15\x21", 1.2))[-1] == Complete("b", Refused("21", "busy"))
 
 
 def test_one_command_at_a_time_and_telegrams_do_not_end_it() -> None:

@@ -136,13 +136,59 @@ def test_an_ack_inside_noise_counts_only_while_an_answer_is_awaited():
     assert decoder.awaiting_answer is False
 
 
-def test_settle_tells_the_garbage_so_far_and_keeps_the_frame_under_way():
+@pytest.mark.parametrize("begun", [b"x", b"\x15", b"\x05", b"\x02O", CARD[:5], CARD[:-1]])
+def test_rejected_and_unfinished_bytes_wait_for_the_flush(begun):
     decoder = Decoder()
-    assert decoder.feed(b"xyz" + CARD[:4]) == []
-    assert decoder.garbage_pending
-    assert decoder.settle() == [Garbage("noise", b"xyz", 3)]
-    assert [item.raw for item in decoder.feed(CARD[4:])] == [CARD]
-    assert decoder.flush() == []
+    assert decoder.feed(begun) == []
+    assert decoder.pending
+    assert decoder.flush() == [Garbage(decode(begun)[0].reason, begun, len(begun))]
+    assert not decoder.pending
+    assert [item.raw for item in decoder.feed(CARD)] == [CARD]
+
+
+HALF_M = b"\x051M"
+CUT = telegram("2", "C")
+
+
+def test_enq_inside_the_text_of_m_is_a_new_frame_at_once():
+    assert Decoder().feed(HALF_M + CUT) == [
+        Garbage("ENQ inside a frame", HALF_M, 3), Telegram(CUT, "2", "C", b""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("half", [b"\x021M12", b"\x051D", b"\x051Z", b"\x05", b"\x02", b"\x02OPL"])
+def test_a_flush_gives_up_the_start_and_finds_what_stands_behind_it(half):
+    """The frame behind is a host's command or an answer: neither has an ENQ that would end the half frame."""
+    command = encode_command("LK", 2, bcc_includes_stx=True)
+    for rest in (command, b"\x02" + CUT[1:]):
+        decoder = Decoder()
+        out = [*decoder.feed(half + rest), *decoder.flush()]
+        assert out[-1].raw == rest
+        assert sum(i.count for i in out[:-1]) == len(half)
+
+
+def test_an_ack_behind_a_half_frame_is_found_when_one_is_awaited():
+    decoder = Decoder()
+    decoder.awaiting_answer = True
+    assert decoder.feed(CARD[:3] + b"\x06") == []
+    assert decoder.flush() == [Garbage("incomplete frame", CARD[:3], 3), Ack()]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("02 4F 50 47 50 30 44 05 05", "bad command format"),
+        ("02 4F 50 47 05 30 44 03 30 39", "ENQ inside a frame"),
+        ("02 4F 50 47 50 30 30 05 30 39", "ENQ inside a frame"),
+        ("02 4F 50 47 50 30 30 04 05 39", "missing ETX"),
+        ("02 4F 50 47 50 30 30 03 30 05", "ENQ inside a frame"),
+    ],
+)
+def test_the_first_offending_byte_gives_the_reason_in_any_split(text, reason):
+    raw = bytes.fromhex(text)
+    whole = decode(raw)
+    assert whole[0].reason == reason
+    assert decode(*[bytes([b]) for b in raw]) == whole
 
 
 @pytest.mark.parametrize("vector", [v for v in ALL if v.get("layer") != "frame"], ids=lambda v: v["meaning"])
