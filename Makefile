@@ -1,6 +1,7 @@
 # The commands of this house. `make demo` and `make test` work first on a fresh machine; neither needs root or the other.
 PYTHON ?= python3
 VENV ?= .venv
+WORKERS ?= 2
 BIN := $(VENV)/bin
 
 .PHONY: demo test lint bench soak lock system-deps clean
@@ -9,7 +10,7 @@ demo: $(VENV)/.run
 	$(BIN)/cutcard demo $(ARGS)
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -m "not soak" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -22,11 +22,13 @@ def _descriptors() -> dict[str, str]:
 
 
 def _children() -> set[str]:
-    return {
-        child
-        for task in Path("/proc/self/task").iterdir()
-        for child in (task / "children").read_text().split()
-    }
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            found.update((task / "children").read_text().split())
+        except OSError:  # a thread that just ended
+            continue
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -111,6 +111,8 @@ def test_a_table_without_hardware_is_ready_waits_and_stops_on_sigterm(
     with daemon(table, systemd) as process:
         systemd.wait("STATUS=waiting for shoe, shuffler")
         status = ask(at, {"get": "status"})["status"]
+        while len(status["ports"]) < 2:  # each port tells its state when its thread has tried
+            status = ask(at, {"get": "status"})["status"]
         assert status["phase"] == "closed"
         assert {name: port["link"] for name, port in status["ports"].items()} == {
             "shoe": "absent",
