@@ -22,12 +22,14 @@ class Resume:
     """Where to go on after a restart: what the journal holds of this device.
 
     `n` is our counter of the last journaled event, `boot` the device's boot counter then, `seq` the
-    device's own number of that event (None: nothing journaled yet).
+    device's own number of that event (None: nothing journaled yet), `serial` the device it all belongs to
+    (None: whoever answers first).
     """
 
     n: int = 0
     boot: int | None = None
     seq: int | None = None
+    serial: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ DECK: tuple[str, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
 """The 52 cards of a deck, suits in the order clubs, diamonds, hearts, spades, each from ace to king."""
 
 RAW_LIMIT = 64
-"""Bytes of `raw` that a run of garbage keeps."""
+"""Bytes of `raw` that a run of garbage or text keeps."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,6 +126,8 @@ class PresetChanged(DeviceEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Warning(DeviceEvent):  # noqa: A001 - the contract's event kind is `warning`
+    """`code` is a word of the driver's, never a text of the device."""
+
     code: str
 
 
@@ -266,9 +268,10 @@ class Chatter(DeviceEvent):
 def carries_card(event: DeviceEvent) -> bool:
     """Whether any part of the event may name a card, so that it is masked while unseen (law 7).
 
-    Rejected bytes, chatter and warnings count: a broken or unknown card event still shows the card.
+    Whatever came from the wire as it is counts: a broken or unknown event, or a key that nobody knows in a
+    well-known one, may show the card.
     """
-    return bool(event.secret) or isinstance(event, FrameRejected | Chatter | Warning)
+    return bool(event.secret) or event.raw is not None or isinstance(event, Chatter)
 
 
 def to_json(event: DeviceEvent, *, at: datetime | None, masked: bool) -> dict[str, Any]:
@@ -279,12 +282,13 @@ def to_json(event: DeviceEvent, *, at: datetime | None, masked: bool) -> dict[st
         for name in (*event.secret, "text"):
             if name in own:
                 own[name] = None
+    raw = event.raw[:RAW_LIMIT] if event.raw and isinstance(event, FrameRejected | Chatter) else event.raw
     out: dict[str, Any] = {
         "kind": event.kind,
         "device": event.device,
         "n": event.n,
         "at": None if at is None else at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "raw": None if event.raw is None or hide else event.raw[:RAW_LIMIT].hex(),
+        "raw": None if raw is None or hide else raw.hex(),
         "seq": event.seq,
     }
     for name, value in own.items():

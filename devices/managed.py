@@ -3,6 +3,7 @@
 A session is echo with a nonce, identity, settings, status, then LinkUp; events follow. Reading never
 consumes: the driver asks from the last event it told, and only after that one was acknowledged (journaled).
 A device that answers none of an exchange's attempts is gone: LinkDown, and a new session after a back-off.
+Numbers belong to one device: of another one (by serial number) LinkUp is told and no event is read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 from devices.base import Counters, DriverOutput, Maker, OptionError, Setup
 from devices.events import (
     DeviceEvent,
-    FrameRejected,
     GapPossible,
     LinkDown,
     LinkUp,
@@ -24,6 +24,7 @@ from devices.events import (
 )
 from devices.managed_messages import (
     ECHO,
+    EVENT_WITHHELD,
     IDENTITY,
     READ_EVENTS,
     SETTINGS,
@@ -37,6 +38,7 @@ from devices.managed_messages import (
     check_settings,
     error_name,
     noise,
+    rejected,
     text,
     translated,
 )
@@ -48,8 +50,6 @@ TIMEOUT = 0.5
 """Seconds for each attempt of an exchange, beyond what a parked read may take."""
 ATTEMPTS = 3
 """Reads are never cached and writes are answered from the device's cache: a repeat is safe for both."""
-ECHOES = 4
-"""A session's echoes: the first proves it, all together push an earlier host's writes out of the cache."""
 PLAY_POLL, IDLE_POLL = 0.02, 0.5
 """Seconds between reads of the ring of a device that cannot wait."""
 IDLE_WAIT = 500
@@ -62,6 +62,11 @@ SILENCE = 0.5
 """Seconds without a byte after which rejected bytes are told."""
 RESTARTED = "the device restarted"
 """Reason of a LinkDown whose next session begins at once."""
+RESTARTING = "the device restarts again and again before it tells one event: check its power supply"
+SWAPPED = "another device answers"
+WENT_BACK = "event numbers went back without a restart: restart the device"
+BOOTS = 8
+"""How many earlier boots' event numbers are remembered."""
 OPTIONS = {"wait_ms": "milliseconds a read of the event ring may be parked in play, 0..1000 (default 200)"}
 
 
@@ -103,6 +108,9 @@ _POLL = "poll"
 class Managed:
     """The read-only form: it asks, and the one write it sends is the echo of the session."""
 
+    echoes = 1
+    """A session's echoes. One only: each takes a place in the device's answer cache from another host."""
+
     def __init__(self, setup: Setup, dialect: Dialect) -> None:
         self.device = setup.device
         self.counters = Counters()
@@ -113,6 +121,10 @@ class Managed:
         self._acked = setup.resume.n
         self._boot = setup.resume.boot
         self._since = 1 if setup.resume.seq is None else setup.resume.seq + 1
+        self._serial = setup.resume.serial
+        self._foreign = False  # the device of this session is not the one whose events we know
+        self._earlier: dict[int, int] = {}  # `_since` of boots before this one
+        self._proven = True  # an answer fitted its session since the last restart
         self._phase = Phase.CLOSED
         self._told_down = False
         self._backoff = BACKOFF[0]
@@ -176,8 +188,10 @@ class Managed:
         self._asked: dict[str, _Asked] = {}
         self._sequence = self._random.randrange(256)
         self._nonce = f"{self._random.getrandbits(64):016x}"
-        self._echoes = 0
+        self._echoed = 0
         self._session: dict[str, dict[str, Any]] = {}
+        self._wrong: str | None = None  # what the last answer broke
+        self._withheld = 0  # answers in a row without the event that is there
         self._waits = self._wait_ms > 0
         self._parked_s = 0.0
         self._poll_at = now
@@ -200,10 +214,10 @@ class Managed:
             case Refused(_, name):
                 return self._fail(f"the device refused its {step} ({name})", now)
             case _:
-                return self._fail(_silent(outcome), now)
+                return self._fail(self._silent(outcome), now)
         if step == "echo":
-            self._echoes += 1
-            if self._echoes < ECHOES:
+            self._echoed += 1
+            if self._echoed < self.echoes:
                 return self._ask_echo(now)
             return self._ask(Exchange("identity", smp.Op.READ, IDENTITY, {}, check_identity), now)
         if step == "identity":
@@ -215,8 +229,9 @@ class Managed:
                     f"{found['product']} {found['serial']}; connect the right one or correct the port",
                     now,
                 )
+            self._foreign = self._serial not in {None, found["serial"]}
             return self._ask(Exchange("settings", smp.Op.READ, SETTINGS, {}, check_settings), now)
-        if step == "settings" and self._boot is None:
+        if step == "settings" and self._boot is None and not self._foreign:
             # Before the status: what happens between the two is in both, never in neither.
             body: dict[str, Any] = {"since": 1, "max": 1}
             return self._ask(Exchange("ring", smp.Op.READ, READ_EVENTS, body, _check_ring), now)
@@ -231,38 +246,57 @@ class Managed:
         """
         identity, settings = self._session["identity"], self._session["settings"]
         boot = identity["boot"]
-        if self._boot is None:
+        before = self._boot
+        if self._foreign:
+            boot = before
+        elif before is None:
             ring: Ring = self._session["ring"]["ring"]
             if ring.boot != boot:
-                return [*self._drop(RESTARTED, now), *self._begin(now)]
+                return self._restart(RESTARTED, now)
             self._since = ring.next
-        elif self._boot != boot:
-            self._since = 1
-        self._phase, self._backoff, self._told_down = Phase.READY, BACKOFF[0], False
+        elif before != boot:
+            self._earlier[before] = self._since
+            self._since = self._earlier.pop(boot, 1)
+            while len(self._earlier) > BOOTS:
+                del self._earlier[next(iter(self._earlier))]
+        self._phase, self._told_down = Phase.READY, False
         self._poll_at, self._play_until = now, now + PLAY
         out: list[DriverOutput] = [
             self._event(
                 LinkUp,
                 now,
-                seq=self._since - 1,
-                boot=boot,
+                seq=None if self._foreign else self._since - 1,
+                boot=identity["boot"],
                 identity=identity,
                 status=self._session["status"],
                 settings=settings["settings"],
                 crc_ok=settings["crc_ok"],
             )
         ]
-        if self._boot not in {None, boot}:
+        if self._foreign:
+            return out
+        if before not in {None, boot}:
             out.append(self._event(Rebooted, now, boot=boot))
-        self._boot = boot
+        self._boot, self._serial = boot, identity["serial"]
         return out
+
+    def _restart(self, reason: str, now: float) -> list[DriverOutput]:
+        """Who answers is not whom the session is with: a new one at once, not twice without a proven one."""
+        if not self._proven:
+            return self._fail(RESTARTING if reason == RESTARTED else reason, now)
+        self._proven = False
+        return [*self._drop(reason, now), *self._begin(now)]
+
+    def _prove(self) -> None:
+        """An answer fits the session."""
+        self._proven, self._backoff = True, BACKOFF[0]
 
     def _drop(self, reason: str, now: float) -> list[DriverOutput]:
         """End the session: what was open is Unknown, and the link is told down once."""
         self._phase = Phase.CLOSED
         out = self._step(link.Lost(reason), now)
         if not self._told_down:
-            self._told_down = True
+            self._told_down = reason != RESTARTED  # what comes of the next session is news
             out.append(self._event(LinkDown, now, reason=reason))
         return out
 
@@ -305,7 +339,9 @@ class Managed:
                 outcome = Refused(str(failure.rc), error_name(failure.group, failure.rc))
         except Malformed as wrong:
             # No answer: the exchange goes on to its next attempt when its time is up.
+            self._wrong = str(wrong)
             return [self._rejected(packet, f"malformed answer: {wrong}", now)]
+        self._wrong = None
         return self._step(link.Received(message.key, outcome), now)
 
     def _step(self, event: link.Input, now: float) -> list[DriverOutput]:
@@ -329,12 +365,20 @@ class Managed:
         if call in _STEPS:
             return self._advance(call, outcome, now)
         match outcome:
-            case Done():
-                return self._ring(outcome.answer["ring"], now, asked.at)
+            case Done(answer) if self._foreign:
+                return self._watched(answer["serial"], now)
+            case Done(answer):
+                return self._ring(answer["ring"], now, asked.at)
             case Refused(_, name):
                 return self._fail(f"the device refused to tell its events ({name})", now)
             case _:
-                return self._fail(_silent(outcome), now)
+                return self._fail(self._silent(outcome), now)
+
+    def _silent(self, outcome: link.Outcome) -> str:
+        if self._wrong is not None:
+            return f"the device's answers make no sense: {self._wrong}"
+        reason = outcome.reason if isinstance(outcome, Unknown | NotSent) else ""
+        return f"the device is silent: {reason}"
 
     # Events
 
@@ -345,21 +389,39 @@ class Managed:
         """Ask for events when it is time: never before the last event told was acknowledged."""
         if not self._may_poll() or now < self._poll_at:
             return []
+        if self._foreign:
+            return self._ask(Exchange(_POLL, smp.Op.READ, IDENTITY, {}, check_identity), now)
         body: dict[str, Any] = {"since": self._since}
         self._parked_s = 0.0
         if self._waits:
             body["wait"] = self._wait_ms if now < self._play_until else max(self._wait_ms, IDLE_WAIT)
             self._parked_s = body["wait"] / 1000
-        return self._ask(Exchange(_POLL, smp.Op.READ, READ_EVENTS, body, _check_ring, self._parked_s), now)
+        return self._ask(
+            Exchange(_POLL, smp.Op.READ, READ_EVENTS, body, self._check_poll, self._parked_s), now
+        )
+
+    def _check_poll(self, body: Body) -> dict[str, Any]:
+        ring = check_ring(body)
+        if ring.boot == self._boot and ring.next < self._since:
+            raise Malformed(WENT_BACK)  # what was told is never told again
+        return {"ring": ring}
+
+    def _watched(self, serial: str, now: float) -> list[DriverOutput]:
+        """Another device than ours still answers, or somebody else does."""
+        if serial != self._session["identity"]["serial"]:
+            return self._restart(SWAPPED, now)
+        self._prove()
+        self._poll_at = now + IDLE_POLL
+        return []
 
     def _ring(self, ring: Ring, now: float, asked_at: float) -> list[DriverOutput]:
         if ring.boot != self._boot:
-            return [*self._drop(RESTARTED, now), *self._begin(now)]
+            return self._restart(RESTARTED, now)
+        self._prove()
         out: list[DriverOutput] = []
-        if ring.next < self._since:
-            out.append(self._event(Warning, now, code="event_numbers_went_back"))
-            out.append(self._event(GapPossible, now))
-            self._since = ring.next
+        if not ring.entries and ring.oldest <= self._since < ring.next:
+            return self._not_handed_out(now)
+        self._withheld = 0
         first = ring.entries[0].n if ring.entries else ring.oldest
         if first > self._since:
             out.append(self._event(GapPossible, now, missing=first - self._since))
@@ -370,7 +432,7 @@ class Managed:
                 continue
             if entry.n > self._since:
                 out.append(self._event(GapPossible, now, missing=entry.n - self._since))
-            out.append(translated(self._dialect, entry, self._event, now))
+            out += translated(self._dialect, entry, self._event, now)
             self._since = entry.n + 1
         if ring.entries or out:
             self._play_until = now + PLAY
@@ -382,11 +444,25 @@ class Managed:
             self._poll_at = now + (PLAY_POLL if now < self._play_until else IDLE_POLL)
         return out
 
+    def _not_handed_out(self, now: float) -> list[DriverOutput]:
+        """There is an event and the device does not tell it: ask again, then count it as lost and go on."""
+        self._withheld += 1
+        self._poll_at = now + IDLE_POLL
+        if self._withheld < ATTEMPTS:
+            return []
+        self._withheld = 0
+        lost = self._since
+        self._since += 1
+        return [
+            self._event(GapPossible, now, missing=1),
+            self._event(Warning, now, seq=lost, code=EVENT_WITHHELD),
+        ]
+
     def _noise(self, items: Iterable[smp_console.Frame | Garbage], now: float) -> list[DriverOutput]:
         return [*noise(items, self._event, now)]
 
     def _rejected(self, packet: bytes, reason: str, now: float) -> DeviceEvent:
-        return self._event(FrameRejected, now, raw=packet, reason=reason, bytes=len(packet))
+        return rejected(packet, reason, self._event, now)
 
 
 def exchange(call: str, wanted: CommandDef, body: Body) -> Exchange:
@@ -395,11 +471,6 @@ def exchange(call: str, wanted: CommandDef, body: Body) -> Exchange:
 
 def _check_ring(body: Body) -> dict[str, Any]:
     return {"ring": check_ring(body)}
-
-
-def _silent(outcome: link.Outcome) -> str:
-    reason = outcome.reason if isinstance(outcome, Unknown | NotSent) else ""
-    return f"the device is silent: {reason}"
 
 
 def _wait_option(setup: Setup) -> int:

@@ -10,7 +10,6 @@ from devices.events import (
     CommandRefused,
     CommandSeen,
     DeviceEvent,
-    FrameRejected,
     GapPossible,
     Rebooted,
 )
@@ -28,6 +27,7 @@ from devices.managed_messages import (
     error_name,
     noise,
     plain,
+    rejected,
     translated,
 )
 from firmware_bridge import smp
@@ -45,6 +45,7 @@ class ManagedDecoder:
         self._decoder = smp_console.Decoder()
         self._boot: int | None = None
         self._since: int | None = None
+        self._serial: str | None = None
 
     def start(self, now: float) -> Sequence[DriverOutput]:
         del now
@@ -82,7 +83,7 @@ class ManagedDecoder:
                 raise Malformed(message.reason)
             out = self._message(message, packet, now)
         except Malformed as wrong:
-            return [self._event(FrameRejected, now, raw=packet, reason=str(wrong), bytes=len(packet))]
+            return [rejected(packet, str(wrong), self._event, now)]
         self.counters.frames += 1
         return out
 
@@ -100,7 +101,11 @@ class ManagedDecoder:
         if message.op is smp.Op.WRITE_ANSWER:
             return [] if message.group == OS else [self._event(CommandDone, now, raw=packet)]
         if what == IDENTITY:
-            return self._restarted(check_identity(message.body)["boot"], now)
+            found = check_identity(message.body)
+            if self._serial not in {None, found["serial"]}:
+                self._boot = self._since = None  # another device, with numbers of its own
+            self._serial = found["serial"]
+            return self._restarted(found["boot"], now)
         if what == READ_EVENTS:
             return self._ring(check_ring(message.body), now)
         return []
@@ -134,6 +139,6 @@ class ManagedDecoder:
                 continue
             if entry.n > since:
                 out.append(self._event(GapPossible, now, missing=entry.n - since))
-            out.append(translated(self._dialect, entry, self._event, now))
+            out += translated(self._dialect, entry, self._event, now)
             self._since = entry.n + 1
         return out

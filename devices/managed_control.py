@@ -13,10 +13,15 @@ from firmware_bridge import link
 from firmware_bridge.link import Complete, NotSent, Unknown
 
 _COMMAND = "command"
+_CACHED = 4
+"""Write answers a device keeps."""
 
 
 class ManagedControlled(Managed):
     """The command form: one command on the wire at a time, in order."""
+
+    echoes = _CACHED
+    """They push an earlier host's writes out of the cache: no answer of theirs can meet our commands."""
 
     def __init__(self, setup: Setup, dialect: Dialect) -> None:
         self._waiting: deque[tuple[str, CommandDef, Body]] = deque()
@@ -33,6 +38,9 @@ class ManagedControlled(Managed):
             return [Complete(call_id, NotSent(str(wrong)))]
         if self._phase is not Phase.READY:
             return [Complete(call_id, NotSent("there is no session with the device"))]
+        if self._foreign:
+            text = "another device than the known one is on the port: connect the right one"
+            return [Complete(call_id, NotSent(text))]
         self._play_until = now + PLAY
         self._waiting.append((call_id, wanted, body))
         return self._next(now)

@@ -1,6 +1,6 @@
 """What managed devices and hosts say: requests, checked answers, events (docs/protocols/managed.md).
 
-A check raises Malformed for a body that breaks the page's CDDL; unknown keys pass.
+A check raises Malformed for a body that breaks the page's CDDL; unknown keys pass, and go no further (law 7).
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import cbor2
 
 from devices.base import CommandSpec, Maker
 from devices.events import (
+    RAW_LIMIT,
     Chatter,
     DeviceEvent,
     FaultCleared,
     FaultRaised,
     FrameRejected,
+    GapPossible,
     Warning,  # noqa: A004 - the contract's event kind is `warning`
 )
 from firmware_bridge.framing import Garbage, smp_console
@@ -30,6 +32,8 @@ IDENTITY: Final = (DEVICE, 0)
 SETTINGS: Final = (DEVICE, 1)
 READ_EVENTS: Final = (EVENTS, 0)
 TOKEN_BYTES = 16
+UNKNOWN_EVENT, MALFORMED_EVENT, EVENT_WITHHELD = "unknown_event", "malformed_event", "event_withheld"
+"""Codes of warnings: words of ours, never a device's (law 7)."""
 
 _ERRORS = {
     1: "unknown command",
@@ -89,11 +93,11 @@ class Dialect:
 
     def find(self, name: str) -> CommandDef:
         """The command of that name. Raises Malformed with a text for people."""
-        known = next((c for c in self.commands if c.spec.name == name), None)
-        if known is None:
+        found = next((c for c in self.commands if c.spec.name == name), None)
+        if found is None:
             names = ", ".join(c.spec.name for c in self.commands)
             raise Malformed(f"a managed {self.device_class} has no command {name!r}: it knows {names}")
-        return known
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,8 @@ class RingEntry:
     n: int
     kind: str
     body: Body
-
-    @property
-    def raw(self) -> bytes:
-        """Its CBOR, in the deterministic form (RFC 8949, section 4.2)."""
-        return cbor2.dumps(dict(self.body), canonical=True)
+    raw: bytes
+    """Its CBOR, in the deterministic form (RFC 8949, section 4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +157,22 @@ def token(body: Body, key: str = "token") -> str | None:
     return value.hex()
 
 
+def octets(body: Body, key: str) -> str:
+    """Bytes, in hex."""
+    value = body.get(key)
+    if not isinstance(value, bytes):
+        raise Malformed(f"{key} is no byte string")
+    return value.hex()
+
+
 def counts(body: Body, key: str) -> dict[str, int]:
     """A map of text to number."""
     value = body.get(key)
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise Malformed(f"{key} is no map of counts")
-    return {name: uint(value, name) for name in value}
+    if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in value.values()):
+        raise Malformed(f"{key} is no map of counts")  # a key is a device's text: it is not repeated here
+    return dict(value)
 
 
 def plain(value: Any) -> Any:
@@ -175,12 +186,27 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value]
 
 
+def deterministic(body: Body) -> bytes:
+    """A map in the form of RFC 8949, section 4.2. Raises Malformed for what has none."""
+    try:
+        return cbor2.dumps(dict(body), canonical=True)
+    except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as wrong:
+        raise Malformed(f"a map that cannot be encoded again: {type(wrong).__name__}") from wrong
+
+
+def known(body: Body, **checks: Callable[[Body, str], Any]) -> dict[str, Any]:
+    """The documented keys alone, each checked; a key with a trailing underscore may be absent."""
+    found = {}
+    for name, check in checks.items():
+        key = name.rstrip("_")
+        if key in body or key == name:
+            found[key] = check(body, key)
+    return found
+
+
 def check_identity(body: Body) -> dict[str, Any]:
-    for key in ("vendor", "product", "serial", "firmware", "class"):
-        text(body, key)
-    uint(body, "boot")
-    uint(body, "protocol")
-    return dict(plain(body))
+    words = dict.fromkeys(("vendor", "product", "serial", "firmware", "class"), text)
+    return known(body, **words, boot=uint, protocol=uint, hash_=octets)
 
 
 def check_settings(body: Body) -> dict[str, Any]:
@@ -188,8 +214,9 @@ def check_settings(body: Body) -> dict[str, Any]:
     settings, crc = body.get("settings"), uint(body, "crc")
     if not isinstance(settings, Mapping):
         raise Malformed("settings are no map")
-    right = binascii.crc32(cbor2.dumps(dict(settings), canonical=True))
-    return {"settings": plain(settings), "crc": crc, "crc_ok": crc == right}
+    right = binascii.crc32(deterministic(settings))
+    documented = known(settings, decks_=uint, cards_per_deck_=uint, mode_=text, recognition_=flag)
+    return {"settings": documented, "crc": crc, "crc_ok": crc == right}
 
 
 def check_ring(body: Body) -> Ring:
@@ -201,7 +228,9 @@ def check_ring(body: Body) -> Ring:
         if not isinstance(entry, Mapping):
             raise Malformed("an event is no map")
         number = uint(entry, "n")
-        found.setdefault(number, RingEntry(number, text(entry, "k"), entry))
+        made = RingEntry(number, text(entry, "k"), entry, deterministic(entry))
+        if found.setdefault(number, made).raw != made.raw:
+            raise Malformed(f"two different events with number {number}")
     ring = Ring(
         uint(body, "boot"), uint(body, "oldest"), uint(body, "next"), tuple(found[n] for n in sorted(found))
     )
@@ -230,15 +259,24 @@ def _token_argument(value: Any) -> bytes:
     return made
 
 
-def translated(dialect: Dialect, entry: RingEntry, event: Maker, now: float) -> DeviceEvent:
-    """The device event of one ring entry; one that nobody understands is told as a warning."""
+def translated(dialect: Dialect, entry: RingEntry, event: Maker, now: float) -> list[DeviceEvent]:
+    """The device event of one ring entry; one that nobody understands is told as a warning.
+
+    A broken event of a known kind may have been a card: it also counts as missing.
+    """
+    given: dict[str, Any] = {"seq": entry.n, "raw": entry.raw}
     try:
-        known = dialect.translate(entry.kind, entry.body)
-        code = f"unknown event {entry.kind[:16]}"
+        found = dialect.translate(entry.kind, entry.body)
     except Malformed as wrong:
-        known, code = None, f"malformed event {entry.kind[:16]}: {wrong}"
-    kind, fields = known or (Warning, {"code": code})
-    return event(kind, now, seq=entry.n, raw=entry.raw, **fields)
+        gap = event(GapPossible, now, missing=1)
+        return [gap, event(Warning, now, **given, code=MALFORMED_EVENT, diag=(str(wrong),))]
+    kind, fields = found or (Warning, {"code": UNKNOWN_EVENT})
+    return [event(kind, now, **given, **fields)]
+
+
+def rejected(packet: bytes, reason: str, event: Maker, now: float) -> DeviceEvent:
+    """A packet whose check bytes fit and whose content makes no sense."""
+    return event(FrameRejected, now, raw=packet[:RAW_LIMIT], reason=reason, bytes=len(packet))
 
 
 def noise(items: Iterable[smp_console.Frame | Garbage], event: Maker, now: float) -> Iterable[DeviceEvent]:

@@ -8,7 +8,7 @@ the same.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NoReturn
@@ -121,7 +121,7 @@ def _body(data: bytes) -> dict[str, Any] | Malformed:
         return {}
     stream = io.BytesIO(data)
     decoder = cbor2.CBORDecoder(
-        stream, max_depth=DEPTH_LIMIT, allow_duplicate_keys=False, semantic_decoders=_NO_SHARING
+        stream, max_depth=DEPTH_LIMIT, allow_duplicate_keys=False, semantic_decoders=_TAGS
     )
     try:
         value = decoder.decode()
@@ -138,4 +138,11 @@ def _refuse(*_: object) -> NoReturn:
     raise ValueError("shared values are not used here; they could form a cycle")
 
 
-_NO_SHARING = dict.fromkeys((25, 28, 29, 256), _refuse)
+class _Tags(dict[int, Callable[..., object]]):
+    """Every tag stays a tag: no date, mail or pattern is made of a device's bytes, and all encode again."""
+
+    def __missing__(self, tag: int) -> Callable[..., object]:
+        return lambda value, *_: cbor2.CBORTag(tag, value)
+
+
+_TAGS = _Tags(dict.fromkeys((25, 28, 29, 256), _refuse))

@@ -18,7 +18,7 @@ from devices.managed_messages import (
     Translated,
     fault,
     flag,
-    plain,
+    known,
     uint,
 )
 
@@ -26,10 +26,7 @@ _CARDS = frozenset(DECK)
 
 
 def _check_status(body: Body) -> dict[str, Any]:
-    for key in ("locked", "lid", "empty"):
-        flag(body, key)
-    uint(body, "drawn")
-    return dict(plain(body))
+    return known(body, locked=flag, lid=flag, empty=flag, drawn=uint)
 
 
 def _check_lock(body: Body) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from devices.managed_messages import (
     counts,
     fault,
     flag,
-    plain,
+    known,
     text,
     token,
     uint,
@@ -30,13 +30,7 @@ from devices.managed_messages import (
 
 
 def _check_status(body: Body) -> dict[str, Any]:
-    text(body, "state")
-    text(body, "mode")
-    uint(body, "inside")
-    uint(body, "cycle")
-    flag(body, "door")
-    token(body)
-    return dict(plain(body))
+    return known(body, state=text, inside=uint, door=flag, cycle=uint, token=token, mode=text)
 
 
 def _check_start(body: Body) -> dict[str, Any]:

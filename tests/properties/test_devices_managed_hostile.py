@@ -17,6 +17,11 @@ scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 2**33), st.text(max_size=4), st.binary(max_size=17),
     st.floats(),
     st.sampled_from([cbor2.CBORTag(0, "2026-01-01T00:00:00Z"), cbor2.CBORTag(35, "a*"), cbor2.undefined]),
+    st.builds(
+        cbor2.CBORTag,
+        st.sampled_from([1, 2, 4, 30, 36, 37, 257, 258, 260, 70000]),
+        st.none() | st.integers() | st.text(max_size=2) | st.binary(max_size=4) | st.just([1, 2]),
+    ),
 )  # fmt: skip
 values = st.recursive(
     scalars,
@@ -30,7 +35,9 @@ KEYS = [
 ]  # fmt: skip
 entries = st.fixed_dictionaries(
     {"n": st.integers(1, 12), "k": st.sampled_from(["card", "cut", "lid", "done", "out", "fault", "?"])},
-    optional=dict.fromkeys(("c", "b", "up", "open", "token", "composition", "code", "name", "on"), values),
+    optional=dict.fromkeys(
+        ("c", "b", "x", "up", "open", "token", "composition", "code", "name", "on"), values
+    ),
 )
 rings = st.fixed_dictionaries(
     {"boot": st.sampled_from([3, 4]), "oldest": st.integers(0, 9), "next": st.integers(0, 14),

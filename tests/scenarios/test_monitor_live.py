@@ -183,7 +183,7 @@ def test_cards_are_hidden_while_a_table_is_open(listening: threading.Event) -> N
             done = monitor(port, "--driver", "angel-eye", "--count", "2", "--json")
     card, cut = told(done)
     assert (card["kind"], card["card"], card["raw"]) == ("card_drawn", None, None)
-    assert (cut["kind"], cut["raw"]) == ("cut_card", "053243033732")
+    assert (cut["kind"], cut["raw"]) == ("cut_card", None)
     assert "8S" not in done.output
     assert frames[0].hex() not in done.output
 

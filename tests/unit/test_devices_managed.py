@@ -1,3 +1,4 @@
+import binascii
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ import cbor2
 import pytest
 
 from devices.base import OptionError, Resume, Setup
-from devices.events import DeviceEvent, to_json
+from devices.events import DeviceEvent, carries_card, to_json
 from devices.registry import load
 from firmware_bridge import smp
 from firmware_bridge.framing import smp_console
@@ -288,8 +289,43 @@ def test_status_bytes_become_hex_text() -> None:
     bench.start()
     assert bench.events[0].status == {
         "state": "done", "inside": 312, "door": False, "cycle": 5, "token": TOKEN.hex(), "mode": "shuffle",
-        "x": 1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("driver", ["managed-shoe", "managed-shuffler"])
+def test_no_key_that_nobody_documents_leaves_the_driver(driver: str) -> None:
+    """Law 7: a shoe that tells its next card in a key of its own does not get it into a status."""
+    bench = Bench(driver)
+    more = {"next_card": "8S", "hash": b"\x01\x02"}
+    identity, status = bench.answers[IDENTITY], {**bench.answers[SHOE_STATUS], "next": "8S"}
+    bench.answers[IDENTITY] = lambda m: {**identity(m), **more}
+    bench.answers[SHOE_STATUS] = status
+    bench.answers[SHUFFLER_STATUS] = {**bench.answers[SHUFFLER_STATUS], "order": ["8S"]}
+    held = {"decks": 6, "stacked": "8S"}
+    crc = binascii.crc32(cbor2.dumps(held, canonical=True))
+    bench.answers[SETTINGS] = {"settings": held, "crc": crc}
+    bench.start()
+    bench.command("a", "status")
+    (up,) = bench.events
+    assert (up.settings, up.crc_ok, up.identity["hash"]) == ({"decks": 6}, True, "0102")
+    assert "8S" not in json.dumps(to_json(up, at=None, masked=False))
+    assert "8S" not in json.dumps(bench.ends["a"].answer)
+
+
+def test_a_refused_map_of_counts_is_not_quoted() -> None:
+    bench = Bench("managed-shuffler")
+    bench.answers[REPORT] = {**golden_body("report answer, one deck"), "composition": {"8S": -1}}
+    bench.start()
+    bench.command("a", "report")
+    assert bench.events[-1].reason == "malformed answer: composition is no map of counts"
+
+
+@pytest.mark.parametrize("settings", [{"decks": "6"}, {"mode": 1}, {"recognition": 1}, {"decks": -1}])
+def test_settings_that_break_the_page_are_malformed(settings: dict[str, Any]) -> None:
+    bench = Bench()
+    bench.answers[SETTINGS] = {"settings": settings, "crc": 1}
+    bench.start()
+    assert bench.kinds == ["frame_rejected"]
 
 
 # Events
@@ -451,16 +487,200 @@ def test_a_command_under_way_at_a_restart_is_unknown() -> None:
     assert len(bench.asked(LOCK)) == 1
 
 
-def test_event_numbers_that_go_back_are_a_gap_and_not_a_loop() -> None:
+def test_event_numbers_that_go_back_within_a_boot_end_the_session_and_tell_nothing_again() -> None:
     bench = Bench(resume=Resume(n=90, boot=7, seq=300))
     bench.happen("lid", open=True)
     bench.start()
+    bench.run(3.0)
+    assert bench.kinds[:5] == ["link_up"] + ["frame_rejected"] * 3 + ["link_down"]
+    assert "numbers went back without a restart: restart the device" in bench.events[4].reason
+    bench.run(60.0)
+    assert "lid" not in bench.kinds
+    assert bench.kinds.count("link_up") <= 9, "no session without back-off"
+    bench.boot = 8
+    bench.run(20.0)
+    assert bench.kinds[-3:] == ["link_up", "rebooted", "lid"]
+
+
+def test_one_answer_that_goes_back_tells_no_card_twice() -> None:
+    bench = Bench()
+    for face in ("2C", "3C", "4C"):
+        bench.happen("card", c=face, b="red")
+    bench.start()
+    backwards = [True]
+    bench.answers[EVENTS] = lambda m: (
+        {"boot": 7, "oldest": 1, "next": 2, "events": bench.ring[:1]}
+        if backwards and backwards.pop()
+        else bench._events(m)
+    )
+    bench.run(2.0)
+    bench.happen("card", c="5C", b="red")
+    bench.run(2.0)
+    assert cards(bench) == [(1, "2C"), (2, "3C"), (3, "4C"), (4, "5C")]
+    assert bench.kinds.count("frame_rejected") == 1
+    assert "gap_possible" not in bench.kinds
+
+
+def test_a_boot_counter_that_flickers_tells_no_card_twice() -> None:
+    bench = Bench()
+    for face in ("2C", "3C"):
+        bench.happen("card", c=face, b="red")
+    bench.start()
+    identity, plain = bench.answers[IDENTITY], bench._events
+    bench.answers[EVENTS] = lambda m: {**plain(m), "boot": 9}
+    bench.answers[IDENTITY] = lambda m: {**identity(m), "boot": 9}
+    bench.ring, ring = [], bench.ring
     bench.run(1.0)
-    assert bench.kinds == ["link_up", "warning", "gap_possible"]
-    assert bench.events[1].code == "event_numbers_went_back"
-    bench.happen("lid", open=False)
+    bench.ring = ring
+    bench.answers[EVENTS], bench.answers[IDENTITY] = plain, identity
+    bench.run(5.0)
+    assert [e.boot for e in bench.events if e.kind == "rebooted"] == [9, 7]
+    assert cards(bench) == [(1, "2C"), (2, "3C")]
+
+
+@pytest.mark.parametrize("form", ["reader", "controlled"])
+@pytest.mark.parametrize("resume", [JOURNALED, Resume()])
+def test_a_boot_counter_that_never_stands_still_is_backed_off_from(resume: Resume, form: str) -> None:
+    bench = Bench(resume=resume, form=form)
+
+    def count(answer: Callable[[Message], Any]) -> Callable[[Message], Any]:
+        def counted(message: Message) -> Any:
+            bench.boot += 1
+            return answer(message)
+
+        return counted
+
+    for what in (IDENTITY, EVENTS):
+        bench.answers[what] = count(bench.answers[what])
+    bench.start()
     bench.run(1.0)
-    assert bench.kinds[3:] == ["lid"]
+    assert len(bench.asked(IDENTITY)) <= 4
+    downs = [e.reason for e in bench.events if e.kind == "link_down"]
+    assert downs[0] == "the device restarted"
+    assert "again and again" in downs[1]
+    bench.run(80.0)
+    assert len(bench.asked(IDENTITY)) <= 20
+
+
+def test_a_device_that_is_silent_after_its_restart_is_told_silent() -> None:
+    bench = Bench().start()
+    bench.boot, bench.answers[IDENTITY] = 8, None
+    bench.run(5.0)
+    assert [e.reason for e in bench.events if e.kind == "link_down"] == [
+        "the device restarted", "the device is silent: no answer within 0.5 s in 3 attempts",
+    ]  # fmt: skip
+
+
+def test_an_event_that_is_there_and_never_told_is_lost_and_the_rest_is_read() -> None:
+    bench = Bench()
+    for face in ("2C", "3C", "4C"):
+        bench.happen("card", c=face, b="red")
+    plain = bench._events
+    bench.answers[EVENTS] = lambda m: plain(m) | ({"events": []} if m.body["since"] == 2 else {})
+    bench.ring, rest = bench.ring[:1], bench.ring
+    bench.start()
+    bench.ring = rest
+    bench.run(3.0)
+    assert bench.kinds == ["link_up", "card_drawn", "gap_possible", "warning", "card_drawn"]
+    assert (bench.events[2].missing, bench.events[3].code, bench.events[3].seq) == (1, "event_withheld", 2)
+    assert cards(bench) == [(1, "2C"), (3, "4C")]
+
+
+def test_one_answer_without_the_event_that_is_there_loses_nothing() -> None:
+    bench = Bench().start()
+    bench.happen("card", c="2C", b="red")
+    plain, empty = bench._events, [True, True]
+    bench.answers[EVENTS] = lambda m: plain(m) | ({"events": []} if empty and empty.pop() else {})
+    bench.run(3.0)
+    assert bench.kinds == ["link_up", "card_drawn"]
+
+
+def test_a_device_that_tells_none_of_its_events_makes_no_storm() -> None:
+    bench = Bench()
+    bench.answers[EVENTS] = {"boot": 7, "oldest": 1, "next": 2**40, "events": []}
+    bench.start()
+    bench.run(30.0)
+    assert 15 <= bench.kinds.count("gap_possible") <= 25
+    assert len(bench.asked(EVENTS)) <= 65
+
+
+def test_two_events_with_one_number_are_no_answer() -> None:
+    bench = Bench()
+    pair = [{"n": 1, "t": 0, "k": "cut"}, {"n": 1, "t": 0, "k": "card", "c": "8S", "b": "red"}]
+    bench.answers[EVENTS] = {"boot": 7, "oldest": 1, "next": 2, "events": pair}
+    bench.start()
+    bench.run(3.0)
+    assert bench.kinds[:5] == ["link_up"] + ["frame_rejected"] * 3 + ["link_down"]
+    assert "two different events with number 1" in bench.events[4].reason
+
+
+# Another device on the port
+
+
+def replaced(bench: Bench, serial: str, *, boot: int, ring: list[dict[str, Any]]) -> None:
+    """The cable goes to another device."""
+    who = {**golden_body("identity answer"), "serial": serial}
+    bench.boot, bench.ring = boot, ring
+    bench.answers[IDENTITY] = lambda m: {**who, "boot": bench.boot}
+    bench.act(bench.driver.lost("unplugged", bench.now))
+    bench.now += 1.0
+    bench.act(bench.driver.start(bench.now))
+
+
+@pytest.mark.parametrize("other_boot", [7, 9])
+@pytest.mark.parametrize("resume", [Resume(boot=7, seq=0), Resume(boot=7, seq=0, serial="SH0001")])
+def test_another_devices_events_are_not_read_and_ours_not_told_again(resume: Resume, other_boot: int) -> None:
+    bench = Bench(resume=resume)
+    for face in ("2C", "3C", "4C"):
+        bench.happen("card", c=face, b="red")
+    bench.start()
+    ours, theirs = bench.ring, [{"n": n, "t": 0, "k": "card", "c": "9H", "b": "red"} for n in (1, 2, 3, 4)]
+    reads = len(bench.asked(EVENTS))
+    replaced(bench, "OTHER", boot=other_boot, ring=theirs)
+    bench.run(10.0)
+    up = bench.events[-1]
+    assert (up.kind, up.boot, up.seq, up.identity["serial"]) == ("link_up", other_boot, None, "OTHER")
+    assert len(bench.asked(EVENTS)) == reads
+    replaced(bench, "SH0001", boot=7, ring=ours)
+    bench.happen("card", c="5C", b="red")
+    bench.run(1.0)
+    assert cards(bench) == [(1, "2C"), (2, "3C"), (3, "4C"), (4, "5C")]
+    assert "rebooted" not in bench.kinds
+    assert bench.events[-2].seq == 3
+
+
+def test_the_known_device_comes_from_the_journal() -> None:
+    bench = Bench(resume=Resume(n=5, boot=7, seq=0, serial="MINE"))
+    bench.happen("card", c="2C", b="red")
+    bench.start()
+    bench.run(5.0)
+    assert bench.kinds == ["link_up"]
+
+
+def test_another_device_is_watched_seldom_and_its_silence_is_told() -> None:
+    bench = Bench(resume=Resume(n=5, boot=7, seq=0, serial="MINE")).start()
+    before = len(bench.requests)
+    bench.run(10.0)
+    assert 18 <= len(bench.requests) - before <= 21
+    bench.answers[IDENTITY] = None
+    bench.run(3.0)
+    assert bench.kinds == ["link_up", "link_down"]
+
+
+def test_the_known_device_is_found_again_without_a_loss_of_the_line() -> None:
+    bench = Bench(resume=Resume(n=5, boot=7, seq=0, serial="MINE")).start()
+    bench.happen("card", c="2C", b="red")
+    who = golden_body("identity answer")
+    bench.answers[IDENTITY] = {**who, "serial": "MINE"}
+    bench.run(2.0)
+    assert bench.kinds == ["link_up", "link_down", "link_up", "card_drawn"]
+
+
+def test_another_device_gets_no_command() -> None:
+    bench = Bench(resume=Resume(n=5, boot=7, seq=0, serial="MINE")).start()
+    bench.command("a", "lock")
+    assert isinstance(bench.ends["a"], NotSent)
+    assert not bench.asked(LOCK)
 
 
 @pytest.mark.parametrize(
@@ -477,9 +697,11 @@ def test_event_numbers_that_go_back_are_a_gap_and_not_a_loop() -> None:
         ({"k": "fault", "code": 3, "name": "sensor", "on": True}, "fault_raised",
          {"code": "3", "name": "sensor"}),
         ({"k": "fault", "code": 3, "name": "sensor", "on": False}, "fault_cleared", {"code": "3"}),
-        ({"k": "party"}, "warning", {"code": "unknown event party"}),
+        ({"k": "party 8S"}, "warning", {"code": "unknown_event"}),
         ({"k": "lid", "open": 1}, "warning",
-         {"code": "malformed event lid: open is neither true nor false"}),
+         {"code": "malformed_event", "diag": ("open is neither true nor false",)}),
+        ({"k": "cut", "x": cbor2.CBORTag(36, "x"), "y": cbor2.CBORTag(257, b"x")}, "cut_card", {}),
+        ({"k": "card", "c": cbor2.CBORTag(30, [1, 0]), "b": "red"}, "card_drawn", {"card": None}),
     ],
 )  # fmt: skip
 def test_events_of_a_shoe(entry: dict[str, Any], kind: str, fields: dict[str, Any]) -> None:
@@ -505,7 +727,8 @@ REPORT_BODY = {
         ({"k": "door", "open": True}, "door", {"open": True}),
         ({"k": "jam", "place": "shelf", "attempt": 2}, "jam", {"place": "shelf", "attempt": 2}),
         ({"k": "fault", "code": "E7", "name": "motor", "on": True}, "fault_raised", {"code": "E7"}),
-        ({"k": "done", **REPORT_BODY, "token": None}, "warning", {"code": "malformed event done: no token"}),
+        ({"k": "done", **REPORT_BODY, "token": None}, "warning",
+         {"code": "malformed_event", "diag": ("no token",)}),
         ({"k": "done", **REPORT_BODY, "composition": {"8S": -1}}, "warning", {}),
         ({"k": "start", "cycle": True, "token": TOKEN}, "warning", {}),
     ],
@@ -518,7 +741,9 @@ def check_event(driver: str, entry: dict[str, Any], kind: str, fields: dict[str,
     bench = Bench(driver)
     bench.ring = [{"n": 1, "t": 5, **entry}]
     bench.start()
-    event = bench.events[1]
+    event = next(e for e in bench.events if e.kind == kind)
+    malformed = getattr(event, "code", "") == "malformed_event"
+    assert [e.missing for e in bench.events if e.kind == "gap_possible"] == ([1] if malformed else [])
     assert (event.kind, event.seq) == (kind, 1)
     assert event.raw == cbor2.dumps(bench.ring[0], canonical=True)
     assert {name: getattr(event, name) for name in fields} == fields
@@ -529,6 +754,19 @@ def test_an_event_nobody_understands_is_hidden_like_a_card() -> None:
     bench.ring = [{"n": 1, "t": 0, "k": "card2", "c": "8S"}]
     bench.start()
     assert to_json(bench.events[1], at=None, masked=True)["raw"] is None
+
+
+@pytest.mark.parametrize("kind", ["card", "cut", "empty", "lid", "lock", "fault", "8S", "lid8S"])
+def test_no_event_of_a_shoe_shows_a_card_in_a_key_nobody_knows(kind: str) -> None:
+    bench = Bench()
+    known = {"open": True, "locked": True, "code": 1, "name": "x", "on": True}
+    bench.ring = [{"n": 1, "t": 0, "k": kind, "c": "8S", "next": "8S", **known}, {"n": 2, "t": 0, "k": kind}]
+    bench.start()
+    told = [to_json(e, at=None, masked=True) for e in bench.events]
+    assert len(told) >= 3
+    assert "8S" not in json.dumps(told)
+    assert b"8S".hex() not in json.dumps(told)
+    assert all(carries_card(e) for e in bench.events if e.raw is not None)
 
 
 # Malformed answers and noise
@@ -853,6 +1091,12 @@ def test_a_wrong_command_is_not_sent(name: str, args: dict[str, Any], says: str)
     assert len(bench.requests) == sent
 
 
+def test_a_reader_takes_one_place_in_the_answer_cache_and_a_controller_all() -> None:
+    """Law 10: four echoes of a monitor would push another host's open write out of the device's cache."""
+    assert len(Bench(form="reader").start().asked(ECHO)) == 1
+    assert len(Bench(form="controlled").start().asked(ECHO)) == 4
+
+
 def test_the_read_only_form_reads_and_cannot_command() -> None:
     bench = Bench("managed-shuffler", form="reader")
     bench.happen("door", open=True)
@@ -932,6 +1176,28 @@ def test_a_dump_tells_a_restart_and_what_is_missing() -> None:
         "cut_card", "cut_card", "gap_possible", "cut_card", "rebooted", "cut_card",
     ]  # fmt: skip
     assert events[2].missing == 2
+
+
+def test_a_dump_of_two_devices_keeps_their_numbers_apart() -> None:
+    who = golden_body("identity answer")
+    ring = {"boot": 7, "oldest": 1, "next": 2, "events": [{"n": 1, "t": 0, "k": "cut"}]}
+    data = b"".join(
+        frame(1, IDENTITY, 0, {**who, "serial": serial}) + frame(1, EVENTS, 0, ring) for serial in "AB"
+    )
+    driver = load("managed-shoe").decoder(Setup("dev", Random(1)))
+    assert [e.kind for e in driver.feed(data, 0.0)] == ["cut_card", "cut_card"]
+
+
+@pytest.mark.parametrize("tag", [36, 257, 0, 1, 2, 4, 30, 35, 37, 258, 260, 43000, 70000])
+@pytest.mark.parametrize("value", [1, "x", b"x", [1, 2], [[1]], None])
+def test_no_tag_in_a_dump_is_more_than_a_tag(tag: int, value: Any) -> None:
+    ring = {
+        "boot": 7, "oldest": 1, "next": 2,
+        "events": [{"n": 1, "t": 0, "k": "cut", "x": cbor2.CBORTag(tag, value)}],
+    }  # fmt: skip
+    driver = load("managed-shoe").decoder(Setup("dev", Random(1)))
+    (event,) = driver.feed(frame(1, EVENTS, 0, ring), 0.0)
+    assert (event.kind, event.raw) == ("cut_card", cbor2.dumps(ring["events"][0], canonical=True))
 
 
 def test_a_dump_with_a_broken_answer_rejects_it() -> None:
