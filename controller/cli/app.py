@@ -146,7 +146,8 @@ def main(args: Sequence[str] | None = None) -> None:
         try:
             app(args=args, prog_name="cutcard")
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is, when we were started with it closed
+                sys.stdout.flush()
     except BrokenPipeError:
         _stdout_is_gone()
     except Exception as error:
