@@ -1,7 +1,8 @@
 """Lock files in the old UUCP form, `LCK..ttyUSB0`: they name the holder, and other programs keep out.
 
 The lock itself is the kernel's (flock and TIOCEXCL, in serial.py). A file is believed only while its
-process lives and has the device open, so a stale one stops nobody.
+process lives and has the device open. Where we may not look into the process it proves nothing, for its
+number may be used again by now: the kernel decides alone and the file only gives its refusal a name.
 """
 
 from __future__ import annotations
@@ -19,22 +20,30 @@ LOCK_DIRS = (Path("/run/lock"), Path(tempfile.gettempdir()))
 class Holder:
     pid: int
     program: str
+    sure: bool = True
+    """The process was seen to have the device open."""
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.program})"
 
 
 def holder(device: str) -> Holder | None:
-    """Who holds `device` (a resolved path) according to a lock file, when that process really does."""
+    """Who holds `device` (a resolved path) according to a lock file: best one who is seen to do so."""
+    guess = None
     for directory in LOCK_DIRS:
         try:
             lines = (directory / _name(device)).read_text(errors="replace").split("\n")
             pid = int(lines[0])
         except (OSError, ValueError):
             continue
-        if _has_open(pid, device):
-            return Holder(pid, (lines[1].strip() if len(lines) > 1 else "") or _program_of(pid))
-    return None
+        seen = _has_open(pid, device)
+        if seen is False:
+            continue
+        found = Holder(pid, (lines[1].strip() if len(lines) > 1 else "") or _program_of(pid), seen is True)
+        if found.sure:
+            return found
+        guess = guess or found
+    return guess
 
 
 def write(device: str) -> None:
@@ -67,12 +76,12 @@ def _name(device: str) -> str:
     return "LCK.." + device.removeprefix("/dev/").replace("/", "_")
 
 
-def _has_open(pid: int, device: str) -> bool:
-    """Whether the process has the device open; yes when it lives and we may not look."""
+def _has_open(pid: int, device: str) -> bool | None:
+    """Whether the process has the device open; None when it lives and we may not look."""
     try:
         handles = list(Path(f"/proc/{pid}/fd").iterdir())
     except PermissionError:
-        return True
+        return None
     except OSError:
         return False
     for handle in handles:

@@ -47,7 +47,7 @@ class SerialReceiver(WireReceiver):
         if not Path(self._device).exists():
             raise Absent(f"{self._path} is not there: check the device, its cable and its power")
         other = locks.holder(self._device)
-        if other is not None and other.pid != os.getpid():
+        if other is not None and other.sure and other.pid != os.getpid():
             raise self._busy()
         port = serial.Serial(
             baudrate=self._baud, timeout=0, write_timeout=0.5, exclusive=True, rtscts=False, dsrdtr=False
@@ -79,7 +79,7 @@ class SerialReceiver(WireReceiver):
 
     def _end_of_input(self) -> str:
         other = locks.holder(self._device)
-        thief = f" ({other} has it open too)" if other and other.pid != os.getpid() else ""
+        thief = f" ({other} has it open too)" if other and other.sure and other.pid != os.getpid() else ""
         return (
             f"{self._name} was readable but empty: it was unplugged, or another program took the bytes{thief}"
         )

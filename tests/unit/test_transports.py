@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import pty
 import select
@@ -269,6 +270,38 @@ class TestSerial:
             transport.open()
             monkeypatch.setattr(locks, "holder", lambda device: locks.Holder(42, "minicom"))
             assert "process 42 (minicom) has it open too" in transport._end_of_input()
+
+    @pytest.mark.parametrize("held", [False, True])
+    def test_a_lock_file_of_a_process_we_may_not_look_into_only_names_it(self, lock_dir, monkeypatch, held):
+        """Its number may have been given to somebody else since: the kernel knows who holds the port."""
+
+        def denied(self):
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+        peer = PtyPeer()
+        device = os.path.realpath(peer.uri.removeprefix("serial:").partition("?")[0])
+        with using(peer) as transport:
+            (lock_dir / locks._name(device)).write_text("         1\nold\n")
+            monkeypatch.setattr(Path, "iterdir", denied)
+            assert locks.holder(device) == locks.Holder(1, "old", sure=False)
+            if not held:
+                transport.open()
+                return
+            other = os.open(device, os.O_RDWR | os.O_NOCTTY)
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with pytest.raises(errors.Busy, match=r"process 1 \(old\)"):
+                    transport.open()
+            finally:
+                os.close(other)
+
+    def test_who_is_seen_to_hold_the_port_is_named_before_a_guess(self, tmp_path, monkeypatch):
+        for name, pid in (("run", 1), ("tmp", os.getpid())):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "LCK..ttyX").write_text(f"{pid:10d}\n{name}\n")
+        monkeypatch.setattr(locks, "LOCK_DIRS", (tmp_path / "run", tmp_path / "tmp"))
+        monkeypatch.setattr(locks, "_has_open", lambda pid, device: None if pid == 1 else True)
+        assert locks.holder("/dev/ttyX") == locks.Holder(os.getpid(), "tmp")
 
     @pytest.mark.parametrize(
         "error",
