@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from controller.cli.exits import CommandError
+from firmware_bridge.clock import SystemClock
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -20,6 +21,8 @@ CHUNK = 65536
 STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
 BITS_PER_BYTE = 10
+PROGRESS_S = 2.0
+"""Seconds between two lines of progress on standard error."""
 
 
 class Format(StrEnum):
@@ -67,14 +70,14 @@ def _decode(spec: DriverSpec, chunks: Iterator[bytes], *, as_json: bool) -> None
     from devices.base import DriverOutput, Setup
     from devices.events import DeviceEvent, FrameRejected, to_json
 
-    out = sys.stdout
+    out = event_lines.output()
     colour = out.isatty()
     events = rejected = size = 0
     rate = spec.baud / BITS_PER_BYTE
     step = max(1, int(rate * STEP_S))
     driver = spec.decoder(Setup(spec.name, Random(0)))
 
-    def show(outputs: list[DriverOutput]) -> None:
+    def show(outputs: Sequence[DriverOutput]) -> None:
         nonlocal events, rejected
         for event in outputs:
             if isinstance(event, DeviceEvent):
@@ -84,18 +87,24 @@ def _decode(spec: DriverSpec, chunks: Iterator[bytes], *, as_json: bool) -> None
                 line = event_lines.as_json(found) if as_json else event_lines.as_text(found, colour=colour)
                 out.write(line + "\n")
 
-    show(list(driver.start(0.0)))
+    show(driver.start(0.0))
+    clock = SystemClock()
+    told_at = clock.now()
     for chunk in chunks:
         for at in range(0, len(chunk), step):
             piece = chunk[at : at + step]
             size += len(piece)
             now = size / rate
-            show(list(driver.feed(piece, now)))
+            if outputs := driver.feed(piece, now):
+                show(outputs)
             due = driver.deadline()
             if due is not None and due <= now:
-                show(list(driver.tick(now)))
+                show(driver.tick(now))
         out.flush()
-    show(list(driver.lost("end of input", size / rate)))
+        if clock.now() - told_at >= PROGRESS_S:
+            told_at = clock.now()
+            print(f"{size} bytes decoded, {events} events", file=sys.stderr, flush=True)
+    show(driver.lost("end of input", size / rate))
     counted = driver.counters
     if as_json:
         summary = {
@@ -117,6 +126,8 @@ def _decode(spec: DriverSpec, chunks: Iterator[bytes], *, as_json: bool) -> None
 
 def _raw(file: str) -> Iterator[bytes]:
     if file == "-":
+        if sys.stdin is None:
+            raise CommandError("standard input is closed: give a file, or pipe the bytes in")
         stdin = cast("BufferedReader", sys.stdin.buffer)
         while chunk := stdin.read1(CHUNK):
             yield chunk
@@ -140,7 +151,8 @@ def _hex(file: str) -> Iterator[bytes]:
     joined = "".join(digits)
     if len(joined) % 2:
         raise CommandError(f"{_name(file)}: an odd number of hex digits; a byte is two of them")
-    yield bytes.fromhex(joined)
+    for at in range(0, len(joined), CHUNK):
+        yield bytes.fromhex(joined[at : at + CHUNK])
 
 
 def _name(file: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
+
+from controller.cli.exits import CommandError
 
 _COMMON = frozenset({"kind", "device", "n", "at", "raw", "seq"})
 _WITH_RAW = frozenset({"frame_rejected", "conflict"})
@@ -21,8 +24,27 @@ _COLOURS = {
 }
 
 
+def output() -> TextIO:
+    """Standard output, able to show any text. Raises CommandError when it is closed."""
+    out: TextIO | None = sys.stdout
+    if out is None:
+        raise CommandError("standard output is closed: give it a file or a pipe to write to")
+    reconfigure = getattr(out, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    return out
+
+
+def printable(text: str) -> str:
+    """The text without anything that a terminal would obey: such characters become escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def as_json(event: Mapping[str, Any]) -> str:
-    return json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+    """One line of plain ASCII: right in every encoding and harmless on every terminal."""
+    return json.dumps(event, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def as_text(event: Mapping[str, Any], *, colour: bool) -> str:
@@ -34,7 +56,7 @@ def as_text(event: Mapping[str, Any], *, colour: bool) -> str:
         kind = typer.style(kind, fg=_COLOURS[event["kind"]])
     time = f"{event['at'][11:23]}  " if event["at"] else ""
     seq = "-" if event["seq"] is None else event["seq"]
-    return f"{time}{event['n']:>6}  {seq!s:>6}  {kind}  {_details(event)}".rstrip()
+    return f"{time}{event['n']:>6}  {printable(str(seq)):>6}  {kind}  {printable(_details(event))}".rstrip()
 
 
 def _details(event: Mapping[str, Any]) -> str:
@@ -67,12 +89,8 @@ def _word(value: Any) -> str:
         case list():
             return ",".join(map(str, value))
         case dict():
-            return as_json(value)
-        case str() if " " in value or not value:
-            return as_json_text(value)
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        case str() if " " in value or not value or not value.isprintable():
+            return json.dumps(value, ensure_ascii=False)
         case _:
             return str(value)
-
-
-def as_json_text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -36,6 +36,7 @@ def monitor(
     """
     from random import SystemRandom
 
+    from controller.cli import event_lines
     from controller.cli.decode import driver_spec
     from devices.base import Setup
     from firmware_bridge.clock import SystemClock
@@ -45,7 +46,7 @@ def monitor(
     spec = driver_spec(driver)
     setup = Setup(spec.name, SystemRandom())
     clock = SystemClock()
-    lines = _Lines(clock.wall, count, as_json=as_json)
+    lines = _Lines(event_lines.output(), clock.wall, count, as_json=as_json)
     if spec.polled:
         pumped = Port(spec.name, open_transport(port, spec.baud), spec.reader(setup), clock, lines.take)
     else:
@@ -64,17 +65,18 @@ def monitor(
         lines.closing = True
         pumped.close()
     if lines.trouble is not None and not lines.full:
-        raise PortError(lines.trouble)
+        raise PortError(event_lines.printable(lines.trouble))
 
 
 class _Lines:
     """Prints what the port delivers, each line at once, and keeps what ends the command."""
 
-    def __init__(self, wall: Any, count: int | None, *, as_json: bool) -> None:
+    def __init__(self, out: TextIO, wall: Any, count: int | None, *, as_json: bool) -> None:
+        self._out = out
         self._wall = wall
         self._left = count
         self._as_json = as_json
-        self._colour = sys.stdout.isatty()
+        self._colour = out.isatty()
         self.trouble: str | None = None
         self.told = self.acked = 0
         self.closing = False
@@ -118,8 +120,8 @@ class _Lines:
         line = (
             event_lines.as_json(found) if self._as_json else event_lines.as_text(found, colour=self._colour)
         )
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+        self._out.write(line + "\n")
+        self._out.flush()
 
 
 def _note(text: str) -> None:

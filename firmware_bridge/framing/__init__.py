@@ -37,7 +37,8 @@ class GarbageRun:
             return
         if self._reason == NOISE:
             self._reason = reason
-        self._data += data[: GARBAGE_LIMIT - len(self._data)]
+        if len(self._data) < GARBAGE_LIMIT:
+            self._data += data[: GARBAGE_LIMIT - len(self._data)]
         self._count += len(data)
 
     def join(self, run: Garbage) -> None:

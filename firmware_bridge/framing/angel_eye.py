@@ -82,6 +82,7 @@ class Nak:
     code: int
 
 
+_ACK = Ack()
 Frame = Telegram | Answer | Command | Ack | Nak
 
 
@@ -128,6 +129,9 @@ class Decoder:
         return self._buffer[:1] == b"\x15"
 
     def feed(self, data: bytes) -> list[Frame | Garbage]:
+        if self._garbage and not (self._buffer or self.awaiting_answer or _FRAME_START.search(data)):
+            self._garbage.add(data)  # noise amid noise, the usual case in a long dump of it
+            return []
         self._buffer += data
         return self._scan()
 
@@ -174,7 +178,7 @@ def _parse(buffer: bytearray, at: int) -> Frame | str | None:
     """The frame that starts at `at`, the reason why none does, or None when more bytes must tell."""
     first = buffer[at]
     if first == ACK:
-        return Ack()
+        return _ACK
     if first == NAK:
         return _nak(buffer, at)
     if first == STX:

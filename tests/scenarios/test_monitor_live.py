@@ -252,6 +252,56 @@ def test_a_managed_shoe_is_read_and_never_written_to(listening: threading.Event)
     assert {op for op, group in asked if group != 0} == {0}
 
 
+def managed_device(server: socket.socket, reply: Callable[[bytes], bytes]) -> None:
+    """One connection of a device that answers until the host leaves."""
+    connection, _ = server.accept()
+    decoder = smp_console.Decoder()
+    with connection, contextlib.suppress(OSError):
+        connection.settimeout(WAIT_S)
+        while data := connection.recv(4096):
+            for item in decoder.feed(data):
+                assert isinstance(item, smp_console.Packet)
+                connection.sendall(reply(item.data))
+
+
+def changed(packet: bytes, **keys: Any) -> bytes:
+    """The usual answer with other values."""
+    (found,) = smp_console.Decoder().feed(answer(packet))
+    assert isinstance(found, smp_console.Packet)
+    body = cbor2.loads(found.data[8:])
+    raw = cbor2.dumps({**body, **{key: value for key, value in keys.items() if key in body}})
+    return smp_console.encode(found.data[:2] + len(raw).to_bytes(2, "big") + found.data[4:8] + raw)
+
+
+@pytest.mark.usefixtures("no_table_open", "listening")
+def test_a_device_that_restarts_with_every_answer_ends_it_with_3() -> None:
+    boots = iter(range(1, 1000))
+    with (
+        tcp_line() as (server, port),
+        running(lambda: managed_device(server, lambda packet: changed(packet, boot=next(boots)))),
+    ):
+        done = monitor(port, "--driver", "managed-shoe", "--json")
+    assert isinstance(done.exception, PortError)
+    assert "again and again" in str(done.exception)
+    assert len(told(done)) < 10
+
+
+@pytest.mark.usefixtures("no_table_open", "listening")
+def test_a_device_s_name_is_shown_without_what_a_terminal_obeys() -> None:
+    with (
+        tcp_line() as (server, port),
+        running(
+            lambda: managed_device(
+                server, lambda p: changed(p, **{"class": "shuffler", "product": "\x1b[2J"})
+            )
+        ),
+    ):
+        done = monitor(port, "--driver", "managed-shoe")
+    assert isinstance(done.exception, PortError)
+    assert "found the shuffler \\x1b[2J" in str(done.exception)
+    assert "\x1b" not in done.output + str(done.exception)
+
+
 @pytest.mark.usefixtures("no_table_open", "listening")
 def test_a_silent_managed_device_ends_it_with_3() -> None:
     with pty_line() as (_, port):

@@ -1,12 +1,22 @@
 import json
+import os
+import shlex
+import subprocess
+import sys
+import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import cbor2
 import pytest
 from typer.testing import CliRunner, Result
 
+from controller.cli import decode as decode_module
+from controller.cli import event_lines
 from controller.cli.app import app
 from controller.cli.exits import CommandError
+from firmware_bridge.framing import smp_console
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "angel_eye.json").read_text())
 ROUND_TRIP = b"".join(bytes.fromhex(v["hex"]) for v in VECTORS["round_trip"])
@@ -121,6 +131,99 @@ def test_100_kb_of_noise_before_a_frame_cost_nothing_of_it() -> None:
     assert events[0]["bytes"] == len(noise) + 1
     assert len(events[0]["raw"]) == 128
     assert summary["rejected"] == 1
+
+
+@pytest.mark.parametrize("data", [b"\x06" * 300_000, Random(3).randbytes(500_000)], ids=["acks", "noise"])
+def test_a_long_dump_of_nothing_takes_seconds(data: bytes) -> None:
+    """The time of one byte does not grow with those before it: twice as many cost twice the time."""
+    times = []
+    for part in (data[: len(data) // 2], data):
+        start = time.process_time()
+        (*_, summary) = lines("--driver", "angel-eye", "-", data=part)
+        times.append(time.process_time() - start)
+        assert summary["bytes"] == len(part)
+    assert times[1] < 3 * times[0] + 0.2
+    assert times[1] < 8.0
+
+
+def test_progress_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decode_module, "PROGRESS_S", 0.0)
+    done = run("--driver", "angel-eye", "-", data=ROUND_TRIP)
+    assert done.stderr == f"{len(ROUND_TRIP)} bytes decoded, 18 events\n"
+    assert "decoded" not in done.stdout
+
+
+def test_hex_text_of_any_length_is_read() -> None:
+    text = b" ".join(b"%02x" % byte for byte in b"\x00" * 100_000)
+    (event, summary) = lines("--driver", "angel-eye", "--format", "hex", "-", data=text)
+    assert (event["bytes"], summary["bytes"]) == (100_000, 100_000)
+
+
+ESCAPES = "a\x1b[2Jb\rc\x9b31md\u202ee"
+HIDDEN = ("\x1b", "\r", "\x9b", "\u202e", "\x7f")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_no_terminal_escape_of_a_device_reaches_the_terminal(form: list[str]) -> None:
+    done = run("--driver", "managed-shoe", *form, "-", data=(ESCAPES + "\n").encode())
+    assert "chatter" in done.stdout
+    assert not any(c in done.stdout for c in HIDDEN)
+
+
+def test_texts_and_maps_are_escaped_wherever_they_stand() -> None:
+    event = {
+        "kind": "link_up", "n": 1, "at": None, "seq": "\x1b", "raw": None,
+        "identity": {"serial": "S\x7f\x9b"}, "missing": ["\x1b[0m"], "name": "x\x7f",
+    }  # fmt: skip
+    text = event_lines.as_text(event, colour=False)
+    assert text.isprintable()
+    assert "\\x1b" in text
+    assert json.loads(event_lines.as_json(event)) == event
+    assert event_lines.as_json(event).isprintable()
+
+
+CUTCARD = [sys.executable, "-c", "from controller.cli.app import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("redirect", "says"), [("<&-", "standard input is closed"), (">&-", "standard output is closed")]
+)
+@pytest.mark.parametrize("form", ["raw", "hex"])
+def test_a_closed_stream_is_one_sentence(redirect: str, says: str, form: str) -> None:
+    command = shlex.join([*CUTCARD, "decode", "--driver", "angel-eye", "--format", form, "-"])
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{command} {redirect}"], input="", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_a_terminal_that_knows_ascii_only_gets_every_event(form: list[str]) -> None:
+    done = subprocess.run(
+        [*CUTCARD, "decode", "--driver", "managed-shoe", *form, "-"],
+        input="gr\u00fc\u00df \U0001f0a1\n".encode(), capture_output=True, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    first = done.stdout.splitlines()[0]
+    if form:
+        assert json.loads(first)["text"] == "gr\u00fc\u00df \U0001f0a1"
+    else:
+        assert b"gr\\xfc\\xdf" in first
+
+
+def test_only_garbage_and_text_are_cut_to_64_bytes() -> None:
+    entry = {"n": 1, "t": 0, "k": "cut", "x": "y" * 200}
+    body = cbor2.dumps({"boot": 1, "oldest": 1, "next": 2, "events": [entry]})
+    head = bytes([9, 0]) + len(body).to_bytes(2, "big") + bytes([0, 65, 0, 0])
+    broken = head[:-1] + b"\x01" + b"\xff" * len(body)
+    data = smp_console.encode(head + body) + b"z" * 200 + b"\n" + smp_console.encode(broken)
+    cut, chatter, rejected, _ = lines("--driver", "managed-shoe", "-", data=data)
+    assert [e["kind"] for e in (cut, chatter, rejected)] == ["cut_card", "chatter", "frame_rejected"]
+    assert cut["raw"] == cbor2.dumps(entry, canonical=True).hex()
+    assert (chatter["text"], chatter["raw"]) == ("z" * 200, b"z".hex() * 64)
+    assert (rejected["raw"], rejected["bytes"]) == (broken[:64].hex(), len(broken))
 
 
 def test_a_dump_of_a_managed_device() -> None:
