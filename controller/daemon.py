@@ -325,7 +325,12 @@ def _open_journal(config: Config, clock: Clock, boot: bytes) -> tuple[Journal, T
 def _port(device: DeviceConfig, state: TableState, clock: Clock, deliver: Callable[..., None]) -> WatchedPort:
     """The port of one device: a listen-only driver gets a handle that cannot write (law 10)."""
     spec, known = device.spec, state.device(device.id)
-    setup = Setup(device.id, Random(os.urandom(16)), Resume(known.n, known.boot, known.seq), device.options)
+    setup = Setup(
+        device.id,
+        Random(os.urandom(16)),
+        Resume(known.n, known.boot, known.seq, known.serial),
+        device.options,
+    )
     if spec.polled:
         return WatchedPort(
             device.id, open_transport(device.port, spec.baud), spec.controlled(setup), clock, deliver

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import cache
 from typing import Any, ClassVar
 
 RANKS = "A23456789TJQK"
@@ -45,8 +46,13 @@ class DeviceEvent:
 
     def own_fields(self) -> dict[str, Any]:
         """The fields of this kind alone, without the common ones."""
-        common = {f.name for f in fields(DeviceEvent)}
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in common}
+        return {name: getattr(self, name) for name in _own_names(type(self))}
+
+
+@cache
+def _own_names(kind: type[DeviceEvent]) -> tuple[str, ...]:
+    common = {f.name for f in fields(DeviceEvent)}
+    return tuple(f.name for f in fields(kind) if f.name not in common)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

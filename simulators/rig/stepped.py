@@ -82,7 +82,9 @@ class Stepped:
             known = state.device(name)
             spec = load(DRIVERS["shoe" if name == self.rules.shoe else "shuffler"])
             random = Random(f"{self._seed}/driver/{name}/{self.boots}")
-            driver = spec.controlled(Setup(name, random, Resume(known.n, known.boot, known.seq)))
+            driver = spec.controlled(
+                Setup(name, random, Resume(known.n, known.boot, known.seq, known.serial))
+            )
             transport = MemTransport(host.endpoint, host.uri)
             ports[name] = WatchedPort(name, transport, driver, self.clock, self.controller.deliver)
         self.controller.ports.update(ports)
