@@ -46,13 +46,13 @@ class DeviceEvent:
 
     def own_fields(self) -> dict[str, Any]:
         """The fields of this kind alone, without the common ones."""
-        return {name: getattr(self, name) for name in _own_names(type(self))}
+        return {name: getattr(self, name) for name in _own_names(self.kind)}
 
 
 @cache
-def _own_names(kind: type[DeviceEvent]) -> tuple[str, ...]:
+def _own_names(kind: str) -> tuple[str, ...]:
     common = {f.name for f in fields(DeviceEvent)}
-    return tuple(f.name for f in fields(kind) if f.name not in common)
+    return tuple(f.name for f in fields(DeviceEvent.registry[kind]) if f.name not in common)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
