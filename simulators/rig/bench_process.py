@@ -19,7 +19,7 @@ from controller.seal import Sealer
 from controller.table.inputs import Fact
 from firmware_bridge.clock import SystemClock
 from simulators.rig import demo
-from simulators.rig.bench import NOW, Row, percentile, timed
+from simulators.rig.bench_rows import NOW, Row, percentile, timed
 
 FLUSHES = 400
 SEALS = 3000
