@@ -6,7 +6,8 @@ import pytest
 
 from controller.record import Entry
 from controller.table.inputs import Fact
-from simulators.rig.bench import Row, as_text, percentile
+from simulators.rig.bench import as_text
+from simulators.rig.bench_rows import Row, percentile
 from simulators.rig.bench_wire import angel_eye_stream, packets, table_crc16
 from simulators.rig.dealer import dealer_draws, player_draws, total
 from simulators.rig.facts import comparable
