@@ -8,7 +8,7 @@ from controller.record import Entry
 from controller.table.inputs import Fact
 from simulators.rig.bench import as_text
 from simulators.rig.bench_rows import Row, percentile
-from simulators.rig.bench_wire import angel_eye_stream, packets, table_crc16
+from simulators.rig.bench_wire import angel_eye_stream, packets
 from simulators.rig.dealer import dealer_draws, player_draws, total
 from simulators.rig.facts import comparable
 from simulators.rig.view import View
@@ -57,7 +57,6 @@ def test_rows_judge_ratios_values_and_lower_bounds() -> None:
 def test_what_the_benchmarks_feed() -> None:
     assert percentile([3.0, 1.0, 2.0, 4.0], 0.5) == 3.0
     assert percentile([1.0], 0.99) == 1.0
-    assert table_crc16(b"123456789") == 0x31C3
     assert angel_eye_stream()[:1] == b"\x05"
     assert packets(200, 1000).count(b"\x06\x09") >= 3
 
