@@ -419,22 +419,21 @@ class Managed:
             return self._restart(RESTARTED, now)
         self._prove()
         out: list[DriverOutput] = []
-        if not ring.entries and ring.oldest <= self._since < ring.next:
+        entries = [entry for entry in ring.entries if entry.n >= self._since]
+        self.counters.repeats += len(ring.entries) - len(entries)
+        if not entries and ring.oldest <= self._since < ring.next:
             return self._not_handed_out(now)
         self._withheld = 0
-        first = ring.entries[0].n if ring.entries else ring.oldest
+        first = entries[0].n if entries else ring.oldest
         if first > self._since:
             out.append(self._event(GapPossible, now, missing=first - self._since))
             self._since = first
-        for entry in ring.entries:
-            if entry.n < self._since:
-                self.counters.repeats += 1
-                continue
+        for entry in entries:
             if entry.n > self._since:
                 out.append(self._event(GapPossible, now, missing=entry.n - self._since))
             out += translated(self._dialect, entry, self._event, now)
             self._since = entry.n + 1
-        if ring.entries or out:
+        if out:
             self._play_until = now + PLAY
             self._poll_at = now
         elif self._waits and now - asked_at >= self._parked_s / 2:

@@ -12,6 +12,7 @@ from devices.events import DeviceEvent, FrameRejected, GapPossible, to_json
 from devices.registry import load
 from firmware_bridge.framing import smp_console
 from firmware_bridge.link import Complete, Send
+from firmware_bridge.smp import BODY_LIMIT
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 2**33), st.text(max_size=4), st.binary(max_size=17),
@@ -99,7 +100,7 @@ class World:
             else:
                 body = RIGHT.get(what, {"locked": True})
             raw = body if isinstance(body, bytes) else cbor2.dumps(body)
-            todo += self.driver.feed(wire(packet.data, raw), self.now)
+            todo += self.driver.feed(wire(packet.data, raw[:BODY_LIMIT]), self.now)
 
 
 @settings(max_examples=60, deadline=None)

@@ -604,6 +604,17 @@ def test_a_device_that_tells_none_of_its_events_makes_no_storm() -> None:
     assert len(bench.asked(EVENTS)) <= 65
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_device_that_tells_an_old_event_again_and_again_makes_no_storm(more: int) -> None:
+    bench = Bench()
+    old = {"n": 1, "t": 0, "k": "cut"}
+    bench.answers[EVENTS] = {"boot": 7, "oldest": 1, "next": 2 + more, "events": [old]}
+    bench.start()
+    bench.run(3.0)
+    assert bench.kinds == ["link_up", "cut_card"] + ["gap_possible", "warning"] * more
+    assert len(bench.asked(EVENTS)) <= 155
+
+
 def test_two_events_with_one_number_are_no_answer() -> None:
     bench = Bench()
     pair = [{"n": 1, "t": 0, "k": "cut"}, {"n": 1, "t": 0, "k": "card", "c": "8S", "b": "red"}]
