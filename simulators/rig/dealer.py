@@ -108,6 +108,7 @@ class Dealer:
         self._unhurried = unhurried
         self._owed = 0.0
         self._taps = 0
+        self._sent_at = 0
         self._in_flight: dict[str, Any] | None = None
         self._queued: list[Tap] = []
         self._retry: tuple[int, Tap] | None = None
@@ -177,7 +178,7 @@ class Dealer:
         if answer.get("refused") == "fault_latched" and clears:
             self._queued = [*(Tap("clear", {"fault": fault}) for fault in clears), tap]
         elif answer.get("refused") in _RETRY:
-            self._retry = (self.view.seq, tap)
+            self._retry = (self._sent_at, tap)
         else:
             raise Stuck(f"{tap.event} {dict(tap.args)} was refused: {answer}")
 
@@ -188,6 +189,7 @@ class Dealer:
     def _request(self, tap: Tap) -> dict[str, Any]:
         self._taps += 1
         self._in_flight = {"do": tap.event, "id": f"{self._seed}/{self._taps}", **tap.args}
+        self._sent_at = self.view.seq
         return self._in_flight
 
     def _may_go_on(self, now: float) -> bool:
