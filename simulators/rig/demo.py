@@ -126,7 +126,7 @@ def on_ptys(place: Place, seed: object, shoes: int, speed: float | None = None) 
 def play(
     place: Place, seed: object, shoes: int, speed: float | None = None, tell: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Play, stop the daemon, verify the journal; the summary of contracts.md, with `problem` when stuck."""
+    """Play, stop the daemon, verify the journal; the summary, with `problem` when stuck."""
     problem: str | None = None
     with on_ptys(place, seed, shoes, speed) as live:
         progress = Progress(live, shoes, tell)
