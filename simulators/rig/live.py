@@ -243,6 +243,7 @@ class Live:
 
     def turn(self) -> None:
         """Everything that can happen now, then wait for the next thing, or let the time at the table jump."""
+        self.daemon.said_ready()  # later words are taken too, or the selector would never rest
         self._pump()
         self._hear()
         if self._line is None:

@@ -18,6 +18,7 @@ import pytest
 
 from controller import config
 from simulators.rig import demo, sim
+from tests.support.demo import small_demo
 
 CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; main()"]
 SMALL = demo.TABLE.replace("decks_per_batch = 6", "decks_per_batch = 2").replace(
@@ -212,3 +213,15 @@ def test_a_batch_that_the_simulated_shuffler_let_out_is_put_back() -> None:
     assert (attendant.deadline(), shuffler.inside) == (1000.0 + sim.RELOAD_S, 0)
     attendant.act(1000.0 + sim.RELOAD_S)
     assert (attendant.deadline(), shuffler.inside, shuffler.state) == (None, 312, "loaded")
+
+
+def test_at_the_speed_of_a_real_table_the_demo_rests_between_the_acts() -> None:
+    with small_demo("rest", 1, 1, speed=1.0) as (_, live):
+        live.start()
+        live.run(lambda: len(live.view.up) == 2)
+        turns, until = 0, live.elapsed + 1.0
+        while live.elapsed < until:
+            live.turn()
+            turns += 1
+        assert turns < 200
+        assert live.stop() == 0

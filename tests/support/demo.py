@@ -18,9 +18,11 @@ from simulators.rig.live import Live
 
 
 @contextmanager
-def small_demo(seed: object, shoes: int, decks: int = 6) -> Iterator[tuple[Place, Live]]:
+def small_demo(
+    seed: object, shoes: int, decks: int = 6, speed: float | None = None
+) -> Iterator[tuple[Place, Live]]:
     table = TABLE.replace("decks_per_batch = 6", f"decks_per_batch = {decks}")
-    with set_up(table) as place, on_ptys(place, seed, shoes) as live:
+    with set_up(table) as place, on_ptys(place, seed, shoes, speed) as live:
         yield place, live
 
 
