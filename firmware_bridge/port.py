@@ -195,8 +195,11 @@ class Port:
         self._nudge.clear()
         now = self._clock.now()
         busy = self._serve(now, outputs)
+        if self._open and busy:  # what was asked for goes out first; the next turn reads
+            self._tick(now, outputs)
+            return True
         if self._open:
-            return self._pump(0.0 if busy else timeout, now, outputs) or busy
+            return self._pump(timeout, now, outputs)
         if now >= self._retry_at:
             self._try_open(outputs)
             return True
