@@ -180,7 +180,7 @@ class Journal(ChainedLog):
             if isinstance(error, sqlite3.Error):
                 raise JournalFailed(
                     f"{len(rows)} facts could not be written to {self._path}: {error}. None of them counts. "
-                    "Free disk space or mend the disk, then clear the fault."
+                    "Free disk space or mend the disk."
                 ) from error
             raise
 

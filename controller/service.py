@@ -301,7 +301,7 @@ class Service:
             )
 
 
-_SHOWN = ("n", "batch", "code", "fault", "call", "command", "boot", "who", "event")
+_SHOWN = ("n", "batch", "code", "fault", "call", "command", "who", "event")
 """Fields of a fact that a log line may carry; none of them names a card."""
 
 

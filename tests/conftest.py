@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """A suite started in the background has SIGINT ignored, and so would the programs it starts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _descriptors() -> dict[str, str]:

@@ -11,11 +11,12 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -83,7 +84,7 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _stdout_is_gone()
+            _settle(sys.stdout)
             raise typer.Exit(exits.FINE) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -142,22 +143,36 @@ def cutcard(
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run one command and leave with its exit code; users' mistakes never show a traceback."""
+    words = list(sys.argv[1:] if args is None else args)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - it lives as long as the process
     try:
+        if sys.stdout is None and "run" not in words[:3]:  # the daemon prints nothing
+            raise exits.CommandError("standard output is closed: there is nowhere to print to")
         try:
             app(args=args, prog_name="cutcard")
         finally:
-            if sys.stdout is not None:  # it is, when we were started with it closed
+            if sys.stdout is not None:
                 sys.stdout.flush()
     except BrokenPipeError:
-        _stdout_is_gone()
+        pass
     except Exception as error:
         code = exits.code_of(error)
         if code is None:
             raise
-        print(f"cutcard: {exits.sentence(error)}", file=sys.stderr)
+        with suppress(OSError):
+            print(f"cutcard: {exits.sentence(error)}", file=sys.stderr)
         sys.exit(code)
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _settle(stream)
 
 
-def _stdout_is_gone() -> None:
-    """The reader of our output left (`| head`): that is no fault, and the interpreter shall not complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _settle(stream: TextIO | None) -> None:
+    """A reader that left or a full disk must not change the exit code when the interpreter flushes last."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -103,6 +103,8 @@ def _link_up(state: TableState, data: Data) -> TableState:
     )
     if "counter" in data:
         state = _shuffler(state, counter=data["counter"])
+    if "surplus" in data:
+        state = _shuffler(state, surplus=data["surplus"])
     if "unaccounted" in data:
         state = _shoe(state, unaccounted=data["unaccounted"])
     return state
@@ -168,7 +170,7 @@ def _load_shuffler(state: TableState, data: Data) -> TableState:
     for place in (Place.RACK, Place.IN_HAND):
         state = _move(state, batch, state.batches[batch].at(place), place, Place.SHUFFLER)
     state = _batch(state, batch, proof=None, cut=False)
-    return _shuffler(state, batch=batch, stage=Cycle.NONE, token=None)
+    return _shuffler(state, batch=batch, stage=Cycle.NONE, token=None, surplus=0)
 
 
 def _start_shuffle(state: TableState, data: Data) -> TableState:
@@ -207,8 +209,12 @@ def _batch_released(state: TableState, data: Data) -> TableState:
         if not data["proved"]:
             state = _batch(state, batch, proof=None)
     left = batch is not None and state.batches[batch].at(Place.SHUFFLER) > 0
-    shuffler = replace(Shuffler(), counter=state.shuffler.counter, shuffles=state.shuffler.shuffles)
-    shuffler = replace(shuffler, batch=batch if left else None)
+    shuffler = Shuffler(
+        batch=batch if left else None,
+        counter=state.shuffler.counter,
+        shuffles=state.shuffler.shuffles,
+        surplus=(data["inside"] or 0) if batch is None else 0,
+    )
     return replace(state, shuffler=shuffler, cutter=None, declined=())
 
 

@@ -333,7 +333,7 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
             proved = [b for b in state.batches.values() if b.proof is not None and b.at(Place.SHUFFLER)]
             return bool(proved) and batch in (None, *proved)
         case "shuffler_accounted":
-            return batch is None or rules.batch_size in batch.cards.values()
+            return shuffler.surplus == 0 and (batch is None or rules.batch_size in batch.cards.values())
         case "cycle_running_or_proved":
             return shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
         case "start_reconciled":

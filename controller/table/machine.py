@@ -132,6 +132,21 @@ def mermaid() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rows() -> list[dict[str, Any]]:
+    """The machine as it runs, one object a transition; `tap` false is what only a device proves."""
+    return [
+        {
+            "trigger": row.trigger,
+            "source": source.value,
+            "dest": (source if row.dest is None else row.dest).value,
+            "guard": row.guard,
+            "tap": row.tap,
+        }
+        for row in TRANSITIONS
+        for source in row.sources
+    ]
+
+
 def table() -> str:
     """The machine as it runs, one line a transition; `(device)` marks what no tap can bring about."""
     lines = []

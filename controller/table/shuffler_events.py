@@ -237,9 +237,15 @@ def _reconcile_start(draft: Draft, status: Mapping[str, Any]) -> None:
 
 
 def read_back(state: TableState, event: ev.LinkUp) -> dict[str, Any]:
-    """The counter that this table takes over: only from the first session ever."""
-    counter = event.status.get("cycle")
-    return {"counter": counter} if state.shuffler.counter is None and isinstance(counter, int) else {}
+    """What this table takes over: the counter of the first session ever, and cards it did not put in."""
+    counter, inside, batch = event.status.get("cycle"), event.status.get("inside"), state.shuffler.batch
+    found: dict[str, Any] = {}
+    if state.shuffler.counter is None and isinstance(counter, int):
+        found["counter"] = counter
+    if isinstance(inside, int):
+        held = state.batches[batch].at(Place.SHUFFLER) if batch else 0
+        found["surplus"] = max(0, inside - held)
+    return found
 
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:

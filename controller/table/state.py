@@ -82,13 +82,17 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Shuffler:
-    """What the table knows of the shuffler. `counter` is the machine's hard cycle counter."""
+    """What the table knows of the shuffler. `counter` is the machine's hard cycle counter.
+
+    `surplus` are cards that it holds beyond those this table put in, as far as it last said.
+    """
 
     batch: str | None = None
     stage: Cycle = Cycle.NONE
     token: str | None = None
     counter: int | None = None
     shuffles: int = 0
+    surplus: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,9 @@ class SerialReceiver(WireReceiver):
             group = grp.getgrgid(status.st_gid).gr_name
             age = time.time() - status.st_ctime
         except (OSError, KeyError):
-            group, age = "dialout", APPEARANCE_S
-        group = "dialout" if group == "root" else group
+            return Denied(f"{error}: add the user to the group dialout (sudo usermod -aG dialout USER)")
+        if group == "root" or not status.st_mode & 0o060:  # nobody gains by joining that group
+            group = "dialout"
         remedy = f"add the user to the group {group} (sudo usermod -aG {group} USER) and log in again"
         if 0 <= age < APPEARANCE_S and not _is_pty(self._device):
             return Absent(f"{error}; it appeared only now and its rights may still change. If not: {remedy}")

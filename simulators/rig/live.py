@@ -235,9 +235,10 @@ class Live:
         while not self.dealer.done and not until():
             self.turn()
             tell()
-            if self.view.seq != seq or self.dealer.wake is not None:
+            rests = self.dealer.wake is not None or (self.dealer.quiet and self._due() is not None)
+            if self.view.seq != seq or rests:
                 seq, since = self.view.seq, self.elapsed
-            elif self.elapsed - since > STALLED_S and not (self.dealer.quiet and self._due() is not None):
+            elif self.elapsed - since > STALLED_S:
                 words = self.daemon.last_words()
                 raise DaemonGone(f"no fact for {STALLED_S:.0f} s, waiting for {self.dealer.doing}:\n{words}")
 

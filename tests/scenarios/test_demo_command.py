@@ -225,3 +225,12 @@ def test_at_the_speed_of_a_real_table_the_demo_rests_between_the_acts() -> None:
             turns += 1
         assert turns < 200
         assert live.stop() == 0
+
+
+def test_a_cycle_longer_than_the_patience_for_facts_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulators.rig.live.STALLED_S", 0.4)
+    with small_demo("slow", 1, 1, speed=30.0) as (_, live):
+        live.start()
+        live.run(lambda: live.view.cycle == "proved")
+        assert live.elapsed > 0.4
+        assert live.stop() == 0

@@ -383,6 +383,10 @@ def test_inc6_cards_already_inside_at_the_opening_are_told():
     t.boot()
     t.links_up(state="loaded", inside=16)
     assert t.codes == ["cards_inside"]
+    fault = t.state.faults[0].id
+    assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    t.event(ev.BatchReleased, "shuffler", count=16, inside=0, token=None)
+    t.tap("clear", SUPERVISOR, fault=fault)
 
 
 def test_a_cycle_counter_that_moved_without_us_is_found_in_every_stage():
