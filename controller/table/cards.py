@@ -20,11 +20,6 @@ def over_under_value(card: str) -> int:
     return min(values(card))
 
 
-def whole_batch(decks: int) -> dict[str, int]:
-    """The composition of `decks` complete decks."""
-    return dict.fromkeys(DECK, decks)
-
-
 def difference(composition: Mapping[str, int], decks: int) -> tuple[int, int]:
     """How many cards are (missing, too many) against `decks` complete decks; unknown cards are too many."""
     missing = sum(max(0, decks - composition.get(card, 0)) for card in DECK)

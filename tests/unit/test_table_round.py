@@ -2,8 +2,9 @@
 
 import pytest
 
-from controller.table.cards import difference, over_under_value, values, whole_batch
+from controller.table.cards import difference, over_under_value, values
 from controller.table.round import cutters, deal_order
+from devices.events import DECK
 
 
 @pytest.mark.rule("R-09")
@@ -18,9 +19,9 @@ def test_an_ace_is_one_for_the_over_under_wager_only():
 
 
 def test_difference_counts_missing_and_extra_separately():
-    assert difference(whole_batch(6), 6) == (0, 0)
-    assert difference({**whole_batch(6), "8S": 5, "KH": 7}, 6) == (1, 1)
-    assert difference({**whole_batch(1), "1X": 2}, 1) == (0, 2)
+    assert difference(dict.fromkeys(DECK, 6), 6) == (0, 0)
+    assert difference({**dict.fromkeys(DECK, 6), "8S": 5, "KH": 7}, 6) == (1, 1)
+    assert difference({**dict.fromkeys(DECK, 1), "1X": 2}, 1) == (0, 2)
 
 
 @pytest.mark.rule("R-24")
