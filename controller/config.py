@@ -24,23 +24,17 @@ from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
 from devices.base import DriverSpec, OptionError, Setup
 
 RUNTIME_DIR = Path("/run/cutcard")
-_LATER_PORT = re.compile(r"usb(hid)?:[0-9a-fA-F]{4}:[0-9a-fA-F]{4}(:\S+)?")
-"""Ports of the contract that this version cannot open."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceConfig:
-    """One `[devices.ID]`: `spec` is its driver, `port` a transport URI; `built` ports can be opened."""
+    """One `[devices.ID]`: `spec` is its driver, `port` a transport URI."""
 
     id: str
     spec: DriverSpec
     port: str
     options: Mapping[str, Any]
-
-    @property
-    def built(self) -> bool:
-        return not _LATER_PORT.fullmatch(self.port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +241,7 @@ def _devices(devices: Mapping[str, Device]) -> tuple[dict[str, DriverSpec | None
             problems.append(Problem("is missing: a transport URI", key=f"{key}.port"))
             continue
         try:
-            if not _LATER_PORT.fullmatch(device.port):
-                transports.parse_uri(device.port)
+            transports.parse_uri(device.port)
         except errors.BadUri as error:
             problems.append(Problem(str(error), key=f"{key}.port"))
         if device.port in ports:
@@ -300,9 +293,6 @@ def _later(file: File) -> Iterator[Problem]:
 
 
 def _notes(file: File) -> Iterator[str]:
-    for name, device in file.devices.items():
-        if device.port is not None and _LATER_PORT.fullmatch(device.port):
-            yield f"devices.{name}.port: usb ports are not built yet, `cutcard run` cannot open {device.port}"
     if file.panel.listen is not None:
         yield f"panel.listen: the panel is not built yet, nothing listens on {file.panel.listen}"
     if file.uplink.mqtt is not None:

@@ -37,7 +37,7 @@ from devices.events import DeviceEvent, carries_card
 from firmware_bridge.clock import Clock, SystemClock
 from firmware_bridge.link import Complete
 from firmware_bridge.port import Crashed, Opened, Port, Unavailable
-from firmware_bridge.transports import open_receiver, open_transport
+from firmware_bridge.transports import open_receiver, open_transport, parse_uri
 
 BURST = 256
 """Inputs of one commit at most, so that a flood of events cannot keep an answer waiting."""
@@ -330,6 +330,7 @@ def _port(device: DeviceConfig, state: TableState, clock: Clock, deliver: Callab
         Random(os.urandom(16)),
         Resume(known.n, known.boot, known.seq, known.serial),
         device.options,
+        packets=parse_uri(device.port).packets,
     )
     if spec.polled:
         return WatchedPort(

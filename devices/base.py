@@ -34,12 +34,16 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a driver is made from. `random` draws first sequence numbers and nonces, never game data."""
+    """What a driver is made from. `random` draws first sequence numbers and nonces, never game data.
+
+    `packets`: each `feed` is one whole transfer and each Send becomes one (USB); else bytes are a stream.
+    """
 
     device: str
     random: Random
     resume: Resume = Resume()
     options: Mapping[str, Any] = field(default_factory=dict)
+    packets: bool = False
 
 
 @dataclass(slots=True)

@@ -37,6 +37,7 @@ from devices.managed_messages import (
     check_ring,
     check_settings,
     error_name,
+    framing,
     noise,
     rejected,
     text,
@@ -82,7 +83,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question: `call` is its name here, `what` group and command, `parked` how long it may wait (s)."""
+    """One question: `call` is its name here, `what` group and command, `parked` how long it may wait (s).
+
+    `guarded`: never repeated before it is proved that the device has not restarted.
+    """
 
     call: str
     op: smp.Op
@@ -90,6 +94,7 @@ class Exchange:
     body: Body
     check: Callable[[Body], Any]
     parked: float = 0.0
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +134,14 @@ class Managed:
         self._told_down = False
         self._backoff = BACKOFF[0]
         self._begin_at = 0.0
-        self._decoder = smp_console.Decoder()
+        self._framing = framing(setup)
+        self._decoder = self._framing.decoder()
         self._settle_at: float | None = None
         self._play_until = 0.0
         self._open_session(0.0)
 
     def start(self, now: float) -> Sequence[DriverOutput]:
-        self._decoder = smp_console.Decoder()
+        self._decoder = self._framing.decoder()
         return self._begin(now)
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
@@ -316,9 +322,10 @@ class Managed:
         message = smp.Message(exchange.op, group, self._sequence, command, exchange.body)
         self._sequence = (self._sequence + 1) % 256
         self._asked[exchange.call] = _Asked(message.key, exchange.check, now)
-        data = smp_console.encode(smp.encode(message))
+        data = self._framing.encode(smp.encode(message))
         timeout = TIMEOUT + exchange.parked
-        return self._step(link.Submit(exchange.call, data, message.key, timeout, ATTEMPTS), now)
+        submit = link.Submit(exchange.call, data, message.key, timeout, ATTEMPTS, guarded=exchange.guarded)
+        return self._step(submit, now)
 
     def _packet(self, packet: bytes, now: float) -> list[DriverOutput]:
         message = smp.decode(packet)
@@ -350,13 +357,19 @@ class Managed:
         for output in outputs:
             match output:
                 case Send():
-                    self.counters.retries += isinstance(event, link.Tick)
+                    self.counters.retries += isinstance(event, link.Tick | link.Again)
                     out.append(output)
+                case link.Overdue():
+                    out += self._overdue(now)
                 case Complete(call, outcome):
                     out += self._ended(call, outcome, now)
                 case _:
                     self.counters.unasked += 1
         return out
+
+    def _overdue(self, now: float) -> list[DriverOutput]:
+        """A guarded exchange had no answer; the read-only form has none."""
+        raise NotImplementedError
 
     def _ended(self, call: str, outcome: link.Outcome, now: float) -> list[DriverOutput]:
         asked = self._asked.pop(call)

@@ -25,6 +25,7 @@ from devices.managed_messages import (
     check_identity,
     check_ring,
     error_name,
+    framing,
     noise,
     plain,
     rejected,
@@ -42,7 +43,7 @@ class ManagedDecoder:
         self.counters = Counters()
         self._dialect = dialect
         self._event = Maker(setup)
-        self._decoder = smp_console.Decoder()
+        self._decoder = framing(setup).decoder()
         self._boot: int | None = None
         self._since: int | None = None
         self._serial: str | None = None

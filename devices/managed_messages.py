@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import cbor2
 
-from devices.base import CommandSpec, Maker
+from devices.base import CommandSpec, Maker, Setup
 from devices.events import (
     RAW_LIMIT,
     Chatter,
@@ -23,7 +23,7 @@ from devices.events import (
     GapPossible,
     Warning,  # noqa: A004 - the contract's event kind is `warning`
 )
-from firmware_bridge.framing import Garbage, smp_console
+from firmware_bridge.framing import Garbage, smp_console, smp_packets
 from firmware_bridge.smp import Op
 
 OS, DEVICE, EVENTS, SHUFFLER, SHOE = 0, 64, 65, 66, 67
@@ -272,6 +272,21 @@ def translated(dialect: Dialect, entry: RingEntry, event: Maker, now: float) -> 
         return [gap, event(Warning, now, **given, code=MALFORMED_EVENT, diag=(str(wrong),))]
     kind, fields = found or (Warning, {"code": UNKNOWN_EVENT})
     return [event(kind, now, **given, **fields)]
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How packets travel: `encode` one, and a fresh decoder for one session."""
+
+    encode: Callable[[bytes], bytes]
+    decoder: Callable[[], smp_console.Decoder | smp_packets.Decoder]
+
+
+def framing(setup: Setup) -> Framing:
+    """One transfer a packet on USB, console lines elsewhere (docs/protocols/managed.md, sections 2 and 3)."""
+    if setup.packets:
+        return Framing(smp_packets.encode, smp_packets.Decoder)
+    return Framing(smp_console.encode, smp_console.Decoder)
 
 
 def rejected(packet: bytes, reason: str, event: Maker, now: float) -> DeviceEvent:

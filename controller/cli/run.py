@@ -23,10 +23,6 @@ def run(
     if log_level not in log.LEVELS:
         raise CommandError(f"--log-level takes one of {', '.join(log.LEVELS)}, not {log_level!r}")
     loaded = config.load(table)
-    unbuilt = [device for device in loaded.devices if not device.built]
-    if unbuilt:
-        ports = ", ".join(f"{device.id} at {device.port}" for device in unbuilt)
-        raise CommandError(f"usb ports are not built yet ({ports}): connect by serial: or socket:")
     log.configure(log_level)
     logger = log.get()
     for note in loaded.notes:

@@ -46,6 +46,14 @@ def holder(device: str) -> Holder | None:
     return guess
 
 
+def opened_by(device: str) -> Holder | None:
+    """Any other process that is seen to have `device` open, lock file or not; only root sees them all."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid() and _has_open(int(entry.name), device):
+            return Holder(int(entry.name), _program_of(int(entry.name)))
+    return None
+
+
 def write(device: str) -> None:
     """Name this process as the holder; best effort, since the kernel's lock counts."""
     program = " ".join([Path(sys.argv[0]).name or "python", *sys.argv[1:2]])

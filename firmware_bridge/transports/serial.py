@@ -13,7 +13,7 @@ from pathlib import Path
 import serial
 
 from firmware_bridge.errors import Absent, Busy, Denied
-from firmware_bridge.transports import locks
+from firmware_bridge.transports import Uri, locks
 from firmware_bridge.transports.wire import WireReceiver, Writing
 
 APPEARANCE_S = 2.0
@@ -23,10 +23,10 @@ APPEARANCE_S = 2.0
 class SerialReceiver(WireReceiver):
     """A serial port, resolved anew at every open, so that a by-id link may point elsewhere each time."""
 
-    def __init__(self, uri: str, path: str, baud: int) -> None:
-        super().__init__(uri, path)
-        self._path = path
-        self._baud = baud
+    def __init__(self, uri: Uri, baud: int) -> None:
+        super().__init__(uri.text, uri.target)
+        self._path = path = uri.target
+        self._baud = uri.baud or baud
         self._port: serial.Serial | None = None
         self._device = path
 

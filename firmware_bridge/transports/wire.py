@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import select
-import threading
 import time
 
 from firmware_bridge.errors import Absent, LinkLost
 from firmware_bridge.transports.errors import translated
+from firmware_bridge.transports.waker import Waker
 
 CHUNK = 16384
 MAX_WAIT = 3600.0
@@ -24,12 +24,8 @@ class WireReceiver:
         self._fd = -1
         self._poll = select.poll()
         self._living = translated(name)
-        self._wake_lock = threading.Lock()
-        self._woken, self._waker = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(self._waker, False)
-        self._disposed = False
-        self._poll.register(self._woken, select.POLLIN)
+        self._waker = Waker()
+        self._poll.register(self._waker, select.POLLIN)
 
     @property
     def uri(self) -> str:
@@ -39,7 +35,7 @@ class WireReceiver:
         return self._name
 
     def open(self) -> None:
-        if self._disposed:
+        if self._waker.closed:
             raise Absent(f"{self._name} was disposed of and cannot be opened again")
         self.close()
         try:
@@ -61,18 +57,13 @@ class WireReceiver:
                 if fd == self._fd:
                     data = self._receive()
                 else:
-                    self._drain_wake()
+                    self._waker.drain()
         if data == b"":
             raise LinkLost(self._end_of_input())
         return data or b""
 
     def wake(self) -> None:
-        with self._wake_lock:
-            if not self._disposed:
-                try:
-                    os.write(self._waker, b"w")
-                except BlockingIOError:
-                    return  # the pipe is full of wakes already
+        self._waker.wake()
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -82,11 +73,7 @@ class WireReceiver:
 
     def dispose(self) -> None:
         self.close()
-        with self._wake_lock:
-            if not self._disposed:
-                self._disposed = True
-                os.close(self._woken)
-                os.close(self._waker)
+        self._waker.close()
 
     def _open_handle(self) -> int:
         raise NotImplementedError
@@ -104,13 +91,6 @@ class WireReceiver:
             return os.read(self._fd, CHUNK)
         except BlockingIOError:
             return None
-
-    def _drain_wake(self) -> None:
-        try:
-            while len(os.read(self._woken, 512)) == 512:
-                continue
-        except BlockingIOError:
-            return
 
 
 class Writing(WireReceiver):

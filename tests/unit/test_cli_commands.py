@@ -167,7 +167,7 @@ def test_check(cutcard: Cutcard, tmp_path: Path) -> None:
     file.write_text(CONTRACT)
     fine = cutcard("check", file)
     assert (fine.code, fine.err) == (0, "")
-    assert fine.out.count("not built yet") == 3
+    assert fine.out.count("not built yet") == 2
     assert json.loads(cutcard("check", file, "--json").out)["ok"] is True
     file.write_text(CONTRACT.replace("decks_per_batch = 6", "decks_per_batch = 7\nedges = 'white'"))
     bad = cutcard("check", file)

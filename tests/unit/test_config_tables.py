@@ -97,7 +97,6 @@ def test_the_example_of_the_contract_is_fine_but_for_what_is_not_built() -> None
     assert listed == []
     assert found is not None
     assert [note.partition(":")[0] for note in found.notes] == [
-        "devices.shuffler.port",
         "panel.listen",
         "uplink.mqtt",
     ]
@@ -105,9 +104,9 @@ def test_the_example_of_the_contract_is_fine_but_for_what_is_not_built() -> None
     assert (rules.table, rules.boxes, rules.decks, rules.settle_first) == ("BJ-07", 7, 6, True)
     assert [(batch.id, batch.back) for batch in rules.batches] == [("A", "red"), ("B", "blue")]
     assert (rules.shoe, rules.shuffler) == ("shoe", "shuffler")
-    assert [(d.id, d.spec.name, d.built) for d in found.devices] == [
-        ("shoe", "managed-shoe", True),
-        ("shuffler", "managed-shuffler", False),
+    assert [(d.id, d.spec.name) for d in found.devices] == [
+        ("shoe", "managed-shoe"),
+        ("shuffler", "managed-shuffler"),
     ]
     assert found.socket == Path("/run/cutcard/BJ-07.sock")
 

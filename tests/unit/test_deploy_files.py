@@ -12,7 +12,6 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 def test_the_example_table_is_valid_and_complete() -> None:
     loaded = config.load(DEPLOY / "table.toml")
     assert loaded.notes == ()
-    assert all(device.built for device in loaded.devices)
     assert loaded.socket == config.RUNTIME_DIR / "BJ-07.sock"
 
 

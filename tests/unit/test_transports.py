@@ -21,7 +21,7 @@ import serial
 
 from firmware_bridge import errors
 from firmware_bridge.clock import SystemClock
-from firmware_bridge.transports import locks, mem, open_receiver, open_transport, parse_uri
+from firmware_bridge.transports import UsbName, locks, mem, open_receiver, open_transport, parse_uri
 from firmware_bridge.transports import serial as serial_module
 from firmware_bridge.transports.errors import translated
 
@@ -513,7 +513,11 @@ class TestUri:
             ("serial:/dev/ttyUSB0?baud=7", "number of bit/s"),
             ("serial:", "names no port"),
             ("/dev/ttyUSB0", "did you mean serial:/dev/ttyUSB0"),
-            ("usb:1209:0001", "unknown kind of port 'usb'"),
+            ("usb:1209", "four hex digits each"),
+            ("usb:1209:0001:", "four hex digits each"),
+            ("usb:1209:0001?detach=maybe", "detach is on or off, not 'maybe'"),
+            ("usbhid:12:34", "four hex digits each"),
+            ("serial:/dev/ttyUSB0?dtr=1", "dtr is on or off, not '1'"),
             ("socket:10.0.0.7", "socket:HOST:PORT"),
             ("socket:10.0.0.7:0", "1..65535"),
             ("socket:10.0.0.7:http", "1..65535"),
@@ -529,6 +533,17 @@ class TestUri:
         assert (parse_uri("serial:/dev/x?baud=4800").baud, parse_uri("serial:/dev/x").baud) == (4800, None)
         assert parse_uri("socket:[::1]:4001").target == "::1"
         assert parse_uri("socket:[::1]:4001").port == 4001
+
+    def test_usb_names(self):
+        assert parse_uri("usb:1209:0a01:SH0001").usb == UsbName(0x1209, 0x0A01, "SH0001")
+        assert parse_uri("usbhid:1209:0001").usb == UsbName(0x1209, 1)
+        assert parse_uri("usb:1209:0001:A%3F%20b").usb == UsbName(0x1209, 1, "A? b")
+        assert str(UsbName(0x1209, 1, "A? b")) == "1209:0001:A%3F%20b"
+        assert parse_uri("usb:1209:0001:S?detach=on").switch("detach")
+        assert parse_uri("serial:0403:6001:FT0SHOE1?baud=4800").usb == UsbName(0x0403, 0x6001, "FT0SHOE1")
+        assert parse_uri("serial:/dev/serial/by-path/1209:0001").usb is None
+        packets = [parse_uri(text).packets for text in ("usb:1209:0001", "usbhid:1209:0001", "mem:x")]
+        assert packets == [True, True, False]
 
     def test_the_drivers_line_rate_is_the_default(self):
         for uri, rate in (("serial:/dev/x", 4800), ("serial:/dev/x?baud=9600", 9600)):
