@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from devices.base import DriverOutput, Setup
-from devices.managed import PLAY, Managed, Phase, exchange
-from devices.managed_messages import Body, CommandDef, Dialect, Malformed
+from devices.managed import PLAY, RESTARTED, SWAPPED, Exchange, Managed, Phase, exchange
+from devices.managed_messages import IDENTITY, Body, CommandDef, Dialect, Malformed, check_identity
 from firmware_bridge import link
-from firmware_bridge.link import Complete, NotSent, Unknown
+from firmware_bridge.link import Complete, Done, NotSent, Unknown
+from firmware_bridge.smp import Op
 
-_COMMAND = "command"
+_COMMAND, _PROOF = "command", "proof"
 _CACHED = 4
 """Write answers a device keeps."""
 
@@ -50,9 +52,26 @@ class ManagedControlled(Managed):
             return []
         call_id, wanted, body = self._waiting.popleft()
         self._running = call_id
-        return self._ask(exchange(_COMMAND, wanted, body), now)
+        guarded = wanted.op is Op.WRITE
+        return self._ask(replace(exchange(_COMMAND, wanted, body), guarded=guarded), now)
+
+    def _overdue(self, now: float) -> list[DriverOutput]:
+        """A restart empties the device's answer cache, a repeat would act again: first ask who is there."""
+        return self._ask(Exchange(_PROOF, Op.READ, IDENTITY, {}, check_identity), now)
+
+    def _proved(self, outcome: link.Outcome, now: float) -> list[DriverOutput]:
+        if not isinstance(outcome, Done):
+            return self._fail(self._silent(outcome), now)
+        if outcome.answer["serial"] != self._session["identity"]["serial"]:
+            return self._restart(SWAPPED, now)
+        if outcome.answer["boot"] != self._boot:
+            return self._restart(RESTARTED, now)
+        return self._step(link.Again(_COMMAND), now)
 
     def _ended(self, call: str, outcome: link.Outcome, now: float) -> list[DriverOutput]:
+        if call == _PROOF:
+            self._asked.pop(call)
+            return self._proved(outcome, now) if self._phase is Phase.READY else []
         if call != _COMMAND:
             return super()._ended(call, outcome, now)
         self._asked.pop(call)

@@ -71,16 +71,24 @@ class Unasked:
     why: Why
 
 
-Output = Send | Complete | Unasked
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """An attempt of a `guarded` command had no answer: prove that a repeat is safe and say `Again`."""
+
+    call_id: str
+
+
+Output = Send | Complete | Unasked | Overdue
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
     """Start a command. `timeout` (s) is for each of `attempts`; every attempt sends the same bytes.
 
-    More than one attempt is right only where the device answers a repeat from its cache. Where replies
-    carry no number, `hold` (s) keeps the key closed after Unknown, so that a late reply is not taken for
-    the answer to the next command.
+    More than one attempt is right only where the device answers a repeat from its cache. A restart empties
+    the cache: the repeats of a `guarded` command wait for `Again`, all attempts' time at most, then it ends
+    Unknown. Where replies carry no number, `hold` (s) keeps the key closed after Unknown, so that a late
+    reply is not taken for the answer to the next command.
     """
 
     call_id: str
@@ -89,6 +97,7 @@ class Submit:
     timeout: float
     attempts: int = 1
     hold: float = 0.0
+    guarded: bool = False
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.timeout <= 0 or self.hold < 0:
@@ -115,7 +124,14 @@ class Lost:
     reason: str
 
 
-Input = Submit | Received | Tick | Lost
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The answer to `Overdue`: the device is still the one that got the command, so it may be repeated."""
+
+    call_id: str
+
+
+Input = Submit | Received | Tick | Lost | Again
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +140,8 @@ class Pending:
     left: int
     """Attempts still allowed."""
     due: float
+    overdue: bool = False
+    """It waits for `Again`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +184,13 @@ def step(link: Link, event: Input, now: float) -> tuple[Link, list[Output]]:
     """One step. Every call first lets pass what `now` has made due, so a late Tick loses nothing."""
     match event:
         case Lost(reason):
-            return _lost(link, reason)
+            return _lost(link, reason, now)
         case Received(key, outcome):
             link, out = _received(link, key, outcome)
         case Submit():
             link, out = _submit(link, event)
+        case Again(call_id):
+            link, out = _again(link, call_id, now)
         case Tick():
             out = []
     link, due = _pass_time(link, now)
@@ -178,26 +198,26 @@ def step(link: Link, event: Input, now: float) -> tuple[Link, list[Output]]:
     return link, [*out, *due, *started]
 
 
-def _lost(link: Link, reason: str) -> tuple[Link, list[Output]]:
+def _lost(link: Link, reason: str, now: float) -> tuple[Link, list[Output]]:
+    """Keys stay held: a device behind a serial server answers late into the next connection as well."""
     out: list[Output] = [Complete(p.submit.call_id, Unknown(reason)) for p in link.pending]
     out += [Complete(s.call_id, NotSent(reason)) for s in link.queue]
     for p in link.pending:
-        link = _remember(link, p.submit.key, unknown=True, held_until=0.0)
-    ended = tuple(replace(e, held_until=0.0) for e in link.ended)
-    return replace(link, pending=(), queue=(), ended=ended), out
+        link = _remember(link, p.submit, now)
+    return replace(link, pending=(), queue=()), out
 
 
 def _received(link: Link, key: Hashable, outcome: Done | Refused) -> tuple[Link, list[Output]]:
     for p in link.pending:
         if p.submit.key == key:
             rest = tuple(q for q in link.pending if q is not p)
-            link = _remember(replace(link, pending=rest), key, unknown=False, held_until=0.0)
+            link = _forget(replace(link, pending=rest), key)
             return link, [Complete(p.submit.call_id, outcome)]
     known = next((e for e in link.ended if e.key == key), None)
     if known is None:
         return replace(link, foreign=link.foreign + 1), [Unasked(key, outcome, "foreign")]
     if known.unknown:
-        link = _remember(link, key, unknown=False, held_until=0.0)
+        link = _forget(link, key)
         return replace(link, late=link.late + 1), [Unasked(key, outcome, "late")]
     return replace(link, duplicate=link.duplicate + 1), [Unasked(key, outcome, "duplicate")]
 
@@ -212,6 +232,16 @@ def _submit(link: Link, submit: Submit) -> tuple[Link, list[Output]]:
     return replace(link, queue=(*link.queue, submit)), []
 
 
+def _again(link: Link, call_id: str, now: float) -> tuple[Link, list[Output]]:
+    """Nothing when the command is answered by now, or ended."""
+    found = next((p for p in link.pending if p.submit.call_id == call_id and p.overdue), None)
+    if found is None:
+        return link, []
+    again = replace(found, left=found.left - 1, due=now + found.submit.timeout, overdue=False)
+    pending = tuple(again if p is found else p for p in link.pending)
+    return replace(link, pending=pending), [Send(found.submit.data)]
+
+
 def _pass_time(link: Link, now: float) -> tuple[Link, list[Output]]:
     if any(0 < e.held_until <= now for e in link.ended):
         freed = (replace(e, held_until=0.0) if e.held_until <= now else e for e in link.ended)
@@ -224,14 +254,16 @@ def _pass_time(link: Link, now: float) -> tuple[Link, list[Output]]:
         submit = p.submit
         if p.due > now:
             pending.append(p)
-        elif p.left > 0:
+        elif p.left > 0 and not submit.guarded:
             out.append(Send(submit.data))
             pending.append(replace(p, left=p.left - 1, due=now + submit.timeout))
+        elif p.left > 0 and not p.overdue:
+            out.append(Overdue(submit.call_id))
+            pending.append(replace(p, due=now + submit.timeout * submit.attempts, overdue=True))
         else:
             tries = "" if submit.attempts == 1 else f" in {submit.attempts} attempts"
             out.append(Complete(submit.call_id, Unknown(f"no answer within {submit.timeout:g} s{tries}")))
-            held = now + submit.hold if submit.hold else 0.0
-            link = _remember(link, submit.key, unknown=True, held_until=held)
+            link = _remember(link, submit, now)
     return replace(link, pending=tuple(pending)), out
 
 
@@ -251,6 +283,16 @@ def _start(link: Link, now: float) -> tuple[Link, list[Output]]:
     return replace(link, pending=tuple(pending), queue=tuple(queue)), list(out)
 
 
-def _remember(link: Link, key: Hashable, *, unknown: bool, held_until: float) -> Link:
-    kept = tuple(e for e in link.ended if e.key != key)
-    return replace(link, ended=(*kept, Ended(key, unknown, held_until))[-link.memory :])
+def _remember(link: Link, submit: Submit, now: float) -> Link:
+    """The key of a command that ended Unknown: closed as long as its submit wants."""
+    return _end(link, Ended(submit.key, True, now + submit.hold if submit.hold else 0.0))
+
+
+def _forget(link: Link, key: Hashable) -> Link:
+    """The key of a command that was answered: open at once."""
+    return _end(link, Ended(key, False, 0.0))
+
+
+def _end(link: Link, ended: Ended) -> Link:
+    kept = tuple(e for e in link.ended if e.key != ended.key)
+    return replace(link, ended=(*kept, ended)[-link.memory :])

@@ -42,6 +42,8 @@ SILENCE = 0.5
 """Seconds without a byte after which an unfinished frame is given up and rejected bytes are told."""
 CUT_OFF = 0.05
 """Seconds without a byte (24 byte times) after which a frame under way does not hold up a command."""
+TOO_SOON = 0.01
+"""Seconds in which nothing can answer a command: its ten bytes alone take 21 ms at 4800 bit/s."""
 
 COMMANDS = (
     CommandSpec("lock", "lock the shoe: no card comes out"),
@@ -249,10 +251,12 @@ class AngelEyeControlled(AngelEye):
         self._proven = not self._auto
         self._link = link.Link(window=1)
         self._deaf = False  # what is read before the next bytes was on the line before our last command
-        self._heard_at = 0.0
+        self._heard_at = self._sent_at = -TOO_SOON
         self._calls: dict[str, _Call] = {}
 
     def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
+        if call_id in self._calls:
+            return []  # the same command again: it ends once
         try:
             words = _words(name, args)
         except ValueError as error:
@@ -262,7 +266,7 @@ class AngelEyeControlled(AngelEye):
         return self._submit(call_id, _Call(*words, self._includes_stx), now)
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
-        self._deaf, self._heard_at = False, now
+        self._deaf, self._heard_at = now < self._sent_at + TOO_SOON, now
         return super().feed(data, now)
 
     def tick(self, now: float) -> Sequence[DriverOutput]:
@@ -301,7 +305,7 @@ class AngelEyeControlled(AngelEye):
         out: list[DriverOutput] = []
         for output in outputs:
             if isinstance(output, Send):
-                self._deaf = True
+                self._deaf, self._sent_at = True, now
                 out += self._clear(now)
                 out.append(output)
             elif isinstance(output, Complete):

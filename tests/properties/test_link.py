@@ -1,16 +1,19 @@
 """The command-life machine against every short input sequence, and against a simple model."""
 
+from dataclasses import replace
 from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmware_bridge.link import (
+    Again,
     Complete,
     Done,
     Link,
     Lost,
     NotSent,
+    Overdue,
     Received,
     Refused,
     Send,
@@ -115,6 +118,58 @@ def test_without_a_late_reply_the_held_key_opens_by_itself():
     assert out == [Send(b"b")]
 
 
+def test_i26_a_reply_from_before_a_loss_never_answers_the_first_command_after_it():
+    """A serial server keeps what the device sent while we reconnected."""
+    link, log = play(
+        Link(),
+        [
+            (submit("a", hold=2.0), 0),
+            (Lost("cable"), 0.5),
+            (submit("b"), 0.3),
+            (Received("k", Done({"of": "a"})), 0.1),
+            (Received("k", Done({"of": "b"})), 0.1),
+        ],
+    )
+    assert [item for _, item in log] == [
+        Send(b"a"),
+        Complete("a", Unknown("cable")),
+        Unasked("k", Done({"of": "a"}), "late"),
+        Send(b"b"),
+        Complete("b", Done({"of": "b"})),
+    ]
+    link, _ = play(Link(), [(submit("a", hold=2.0), 0), (Lost("cable"), 0.5), (submit("b"), 0.3)])
+    assert link.deadline() == 2.5
+
+
+def test_a_guarded_command_is_repeated_only_when_that_was_proved_safe():
+    link, log = play(Link(), [(submit("a", attempts=3, guarded=True), 0), (Tick(), 1.0), (Tick(), 0.5)])
+    assert log == [(0.0, Send(b"a")), (1.0, Overdue("a"))]
+    link, log = play(link, [(Again("a"), 1.7), (Again("a"), 0.1), (Received("k", Done()), 0.1)])
+    assert [item for _, item in log] == [Send(b"a"), Complete("a", Done())]
+
+
+def test_a_guarded_command_that_nobody_proves_safe_ends_unknown_in_time():
+    _, log = play(Link(), [(submit("a", attempts=3, guarded=True), 0), *[(Tick(), 0.5)] * 12])
+    assert log == [
+        (0.0, Send(b"a")),
+        (1.0, Overdue("a")),
+        (4.0, Complete("a", Unknown("no answer within 1 s in 3 attempts"))),
+    ]
+
+
+def test_an_overdue_command_is_still_answered_and_then_not_repeated():
+    _, log = play(
+        Link(),
+        [
+            (submit("a", attempts=3, guarded=True), 0),
+            (Tick(), 1.0),
+            (Received("k", Done()), 0.1),
+            (Again("a"), 0.1),
+        ],
+    )
+    assert [item for _, item in log] == [Send(b"a"), Overdue("a"), Complete("a", Done())]
+
+
 def test_i27_foreign_and_duplicate_replies_change_nothing_and_are_counted():
     link, log = play(
         Link(),
@@ -155,6 +210,8 @@ MOVES = (
     submit("a"),
     submit("b", attempts=2),
     submit("c", key="z", hold=1.0),
+    submit("d", attempts=2, guarded=True),
+    Again(""),
     Received("k", Done()),
     Received("z", Refused("9")),
     Tick(),
@@ -164,7 +221,7 @@ MOVES = (
 
 def check(moves, link=Link()):  # noqa: B008 - a frozen value
     """What must hold of every history. Time is passed by Ticks at each deadline, as the port does."""
-    now, sent, ended, asked = 0.0, {}, {}, set()
+    now, sent, ended, asked, overdue = 0.0, {}, {}, set(), ""
 
     def take(link, event, now):
         link, out = step(link, event, now)
@@ -174,6 +231,10 @@ def check(moves, link=Link()):  # noqa: B008 - a frozen value
                     call = data.decode()
                     assert call not in ended, "bytes after the end"
                     sent[call] = sent.get(call, 0) + 1
+                    assert call[0] != "d" or sent[call] == 1 or isinstance(event, Again)
+                case Overdue(call):
+                    nonlocal overdue
+                    overdue = call
                 case Complete(call, outcome):
                     assert call in asked
                     assert call not in ended, "a second end"
@@ -195,8 +256,10 @@ def check(moves, link=Link()):  # noqa: B008 - a frozen value
     for number, (event, wait) in enumerate(moves):
         if isinstance(event, Submit):
             call = f"{event.call_id}{number}"
-            event = Submit(call, call.encode(), event.key, event.timeout, event.attempts, event.hold)
+            event = replace(event, call_id=call, data=call.encode())
             asked.add(call)
+        if isinstance(event, Again):
+            event = Again(overdue)
         now += wait
         while (due := link.deadline()) is not None and due <= now:
             link = take(link, Tick(), due)

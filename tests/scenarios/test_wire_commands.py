@@ -1,0 +1,118 @@
+"""Commands on a bad wire: real drivers and simulated devices; what moved is counted on the machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmware_bridge.link import Done, Unknown
+from simulators.models.machine import Machine
+from tests.support.line import TOKEN, Line, Pieces, message_of, shoe_line, shuffler_line
+
+COMMANDS = [
+    ("managed-shuffler", "status", {}), ("managed-shuffler", "settings", {}),
+    ("managed-shuffler", "report", {}),
+    ("managed-shuffler", "start", {"token": TOKEN.hex()}), ("managed-shuffler", "abort", {}),
+    ("managed-shuffler", "release", {"token": TOKEN.hex()}),
+    ("managed-shoe", "status", {}), ("managed-shoe", "lock", {}), ("managed-shoe", "unlock", {}),
+]  # fmt: skip
+MOVES = {
+    "start": "cycle_started",
+    "abort": "cycle_aborted",
+    "release": "let_out",
+    "lock": "lock",
+    "unlock": "lock",
+}
+"""What the machine itself notices of a command."""
+NUMBERS = {
+    "status": (66, 0), "settings": (64, 1), "report": (66, 4), "start": (66, 1), "abort": (66, 2),
+    "release": (66, 3), "lock": (67, 1), "unlock": (67, 2),
+}  # fmt: skip
+
+
+def ready(driver: str, command: str, **more: object) -> tuple[Line, Machine]:
+    """A device that can carry the command out."""
+    if driver == "managed-shoe":
+        line, shoe = shoe_line(**more)
+        if command == "unlock":
+            shoe.set_lock(True)
+        return line, shoe
+    line, shuffler = shuffler_line(state="done" if command in {"release", "report"} else "loaded", **more)
+    if command == "abort":
+        shuffler.start(TOKEN)
+    return line, shuffler
+
+
+def number_of(driver: str, command: str) -> tuple[int, int]:
+    return (67, 0) if (driver, command) == ("managed-shoe", "status") else NUMBERS[command]
+
+
+def moved(machine: Machine, command: str, since: int) -> int:
+    """How often the machine did it, counted on the machine."""
+    return sum(h.kind == MOVES.get(command) for h in machine.happenings[since:])
+
+
+def answers(line: Line, what: tuple[int, int]) -> list[bytes]:
+    return [f for f in line.wire.sent if (message_of(f).group, message_of(f).command) == what]
+
+
+def drop_answers(what: tuple[int, int], times: int, dropped: list[bytes]) -> object:
+    def up(frame: bytes) -> Pieces:
+        message = message_of(frame)
+        if (message.group, message.command) == what and message.op & 1 and len(dropped) < times:
+            dropped.append(frame)
+            return []
+        return [(0.0, frame)]
+
+    return up
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+@pytest.mark.parametrize(("driver", "command", "args"), COMMANDS, ids=[f"{d} {c}" for d, c, _ in COMMANDS])
+def test_i28_a_lost_reply_is_asked_for_again_with_the_same_number_and_moves_once(
+    driver: str, command: str, args: dict[str, str], lost: int
+) -> None:
+    line, machine = ready(driver, command)
+    before, what, dropped = len(machine.happenings), number_of(driver, command), []
+    line.wire.up = drop_answers(what, lost, dropped)
+    line.wire.sent.clear()
+    line.command("a", command, **args)
+    assert isinstance(line.end_of("a"), Done)
+    frames = answers(line, what)
+    assert len(dropped) == lost
+    assert len(frames) == lost + 1
+    assert len(set(frames)) == 1, "a retry is byte for byte the same, number and all"
+    assert moved(machine, command, before) == (command in MOVES)
+
+
+@pytest.mark.parametrize("acted", [True, False], ids=["after it acted", "before it acted"])
+@pytest.mark.parametrize(("driver", "command", "args"), COMMANDS, ids=[f"{d} {c}" for d, c, _ in COMMANDS])
+def test_i29_a_device_that_restarts_in_mid_command_leaves_it_unknown_and_is_sent_nothing_again(
+    driver: str, command: str, args: dict[str, str], acted: bool
+) -> None:
+    line, machine = ready(driver, command)
+    before, what = len(machine.happenings), number_of(driver, command)
+    reads = command in {"status", "settings", "report"}
+
+    def restart(frame: bytes) -> Pieces:
+        message = message_of(frame)
+        if (message.group, message.command) != what or machine.boot > 1:
+            return [(0.0, frame)]
+        line.device.reboot(off_s=0.2)
+        return []
+
+    if acted:
+        line.wire.up = restart
+    else:
+        line.wire.down = restart
+    line.wire.sent.clear()
+    line.command("a", command, **args)
+    outcome = line.end_of("a", within=3.0)
+    line.run(5.0)
+    assert machine.boot == 2
+    assert moved(machine, command, before) == (acted and command in MOVES)
+    if not reads:  # a question that is asked again moves nothing
+        assert isinstance(outcome, Unknown)
+        assert outcome.reason == "the device restarted"
+        assert len(answers(line, what)) == 1
+    assert [e.boot for e in line.of("rebooted")] == [2]
+    assert line.kinds[-1] != "link_down"
