@@ -147,7 +147,17 @@ class Controller:
         status = snapshot(service.rules, state)
         if what == "expected":
             return status["expected"]
-        return {**status, "boot": state.boot, "stopped": service.stopped, "ports": dict(self.links)}
+        ports = {name: {**link, **self._health(name)} for name, link in self.links.items()}
+        return {**status, "boot": state.boot, "stopped": service.stopped, "ports": ports}
+
+    def _health(self, device: str) -> dict[str, Any]:
+        """How long ago the last good frame came (s), and what is likely wrong with an open port."""
+        port = self.ports.get(device)
+        if port is None:
+            return {"last_frame_s": None, "hint": None}
+        health = port.health()
+        age = None if health.last_frame is None else round(self._clock.now() - health.last_frame, 1)
+        return {"last_frame_s": age, "hint": health.hint}
 
     # --- the controller thread ---
 

@@ -19,15 +19,30 @@ from firmware_bridge.link import Complete, NotSent, Send, Unknown
 from firmware_bridge.transport import Receiver
 
 BACKOFF_FIRST = 0.1
-BACKOFF_LAST = 5.0
-"""Seconds between attempts to open, doubling from the first to the last."""
+BACKOFF_LAST = 1.0
+"""Seconds between attempts to open, doubling: a device that comes back is found within 2 s."""
+MUTE_BYTES = 256
+"""So many bytes without one good frame are no noise before a session any more."""
+MUTE = (
+    "bytes come but none makes a good frame: check that the driver and the line rate (baud) are those of the "
+    "device that is connected"
+)
 IDLE_S = 3600.0
 """How long a turn may wait when nothing is due."""
+
+
+class Counts(Protocol):
+    """What a driver counts: `frames` are those whose check bytes were right."""
+
+    @property
+    def frames(self) -> int: ...
 
 
 class Pumped(Protocol):
     """What the port needs of a driver (`devices.base.Driver`); a controlled one has `command` too."""
 
+    @property
+    def counters(self) -> Counts: ...
     def start(self, now: float) -> Sequence[object]: ...
     def feed(self, data: bytes, now: float) -> Sequence[object]: ...
     def tick(self, now: float) -> Sequence[object]: ...
@@ -67,11 +82,15 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`last_bytes` is the monotonic time of the last bytes read; "no exception" proves nothing."""
+    """`last_frame` is the monotonic time of the last good frame: an open handle alone proves nothing (I-24).
+
+    `hint` tells people what is likely wrong with a port that is open.
+    """
 
     state: str
-    last_bytes: float | None
+    last_frame: float | None
     last_error: str | None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +127,8 @@ class Port:
         self._backoff = BACKOFF_FIRST
         self._told: Unavailable | None = None
         self._calls: dict[str, None] = {}  # commands in the driver's hands, oldest first
-        self._last_bytes: float | None = None
+        self._last_frame: float | None = None
+        self._mute_bytes = 0  # since the last good frame
         self._last_error: str | None = None
         self._dead = False
 
@@ -124,7 +144,8 @@ class Port:
 
     def health(self) -> Health:
         state = "dead" if self._dead else "open" if self._open else "waiting"
-        return Health(state, self._last_bytes, self._last_error)
+        hint = MUTE if self._open and self._mute_bytes >= MUTE_BYTES else None
+        return Health(state, self._last_frame, self._last_error, hint)
 
     def _request(self, request: _Command | int) -> None:
         self._requests.append(request)
@@ -217,8 +238,12 @@ class Port:
             return True
         now = self._clock.now()
         if data:
-            self._last_bytes = now
+            frames = self._driver.counters.frames
             self._act(self._driver.feed(data, now), outputs)
+            if self._driver.counters.frames > frames:
+                self._last_frame, self._mute_bytes = now, 0
+            else:
+                self._mute_bytes += len(data)
             self._backoff = BACKOFF_FIRST
         return self._tick(now, outputs) or bool(data)
 
@@ -272,6 +297,7 @@ class Port:
             self._unavailable(error, outputs)
             return
         self._open = True
+        self._mute_bytes = 0
         self._told = None
         self._last_error = None
         outputs.append(Opened(self._transport.describe()))

@@ -197,11 +197,20 @@ def _status(s: Mapping[str, Any]) -> Iterator[str]:
         yield _row(f"batch {name}", f"{batch['back']}: {places}{unfit}")
     for name in sorted({*s["ports"], *s["devices"]}):
         up = s["devices"].get(name, {}).get("up", False)
-        yield _row(name, "connected" if up else s["ports"].get(name, {}).get("text") or "waiting")
+        yield _row(name, _port(s["ports"].get(name, {}), up=up))
     if s["stopped"]:
         yield _row("STOPPED", s["stopped"])
     for fault in s["faults"]:
         yield from _fault(fault)
+
+
+def _port(port: Mapping[str, Any], *, up: bool) -> str:
+    if port.get("hint"):
+        return str(port["hint"])
+    if not up:
+        return port.get("text") or "waiting"
+    age = port.get("last_frame_s")
+    return "connected" if age is None else f"connected, last frame {age} s ago"
 
 
 def _fault(fault: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from controller.table.inputs import OperatorEvent, Role
 from devices import events as ev
 from firmware_bridge.clock import VirtualClock
 from firmware_bridge.link import Complete, Done, Unknown
-from firmware_bridge.port import Crashed, Opened, Unavailable
+from firmware_bridge.port import Crashed, Health, Opened, Unavailable
 from tests.support.control import RULES
 
 
@@ -33,6 +33,7 @@ class FakePort:
         self.turns = 0
         self.sent: list[str] = []
         self.acked: list[int] = []
+        self.last_frame: float | None = None
         self.on_command: Callable[[str], None] = lambda _call: None
 
     def command(self, call_id: str, name: str, args: Mapping[str, Any]) -> None:
@@ -41,6 +42,9 @@ class FakePort:
 
     def ack(self, n: int) -> None:
         self.acked.append(n)
+
+    def health(self) -> Health:
+        return Health("open", self.last_frame, None)
 
 
 class Clock(VirtualClock):
@@ -131,11 +135,12 @@ def test_all_that_waits_is_one_commit(desk: Desk) -> None:
 def test_the_state_of_a_link_is_told_but_not_journaled(desk: Desk) -> None:
     desk.controller.deliver("shoe", [Unavailable("Absent", "no such port")])
     desk.controller.deliver("shuffler", [Opened("serial port")])
+    desk.ports["shuffler"].last_frame = desk.clock.now() - 2.5
     desk.turn()
     assert desk.journal.last_seq == 2
     assert desk.controller.view("status")["ports"] == {
-        "shoe": {"link": "absent", "text": "no such port"},
-        "shuffler": {"link": "open", "text": "serial port"},
+        "shoe": {"link": "absent", "text": "no such port", "last_frame_s": None, "hint": None},
+        "shuffler": {"link": "open", "text": "serial port", "last_frame_s": 2.5, "hint": None},
     }
     assert desk.told()[-1] == "STATUS=waiting for shoe"
 

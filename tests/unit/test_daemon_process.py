@@ -214,11 +214,6 @@ def test_what_cannot_run_is_told_in_a_line_each(table: Path, tmp_path: Path) -> 
     assert clauses == ["[13:69F-2.2(a)]", "[13:69F-2.2(d)2]"]
     assert "Traceback" not in bad.stderr
 
-    table.write_text(good.replace(f"serial:{tmp_path}/shuffler", "usb:1209:0001:SF0001"))
-    later = run("run", table)
-    assert (later.returncode, later.stderr.count("\n")) == (2, 1)
-    assert "usb ports are not built yet" in later.stderr
-
     table.write_text(good.replace(f'"{tmp_path}/journal.db"', f'"{tmp_path}/none/journal.db"'))
     nowhere = run("run", table)
     assert (nowhere.returncode, nowhere.stderr.count("\n")) == (2, 1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from devices.base import Counters
 from firmware_bridge import errors
 from firmware_bridge import port as port_module
 from firmware_bridge.clock import SystemClock, VirtualClock
@@ -45,6 +46,7 @@ class Echo:
 
     def __init__(self):
         self.calls, self.acked, self.lost_for, self.due, self.ticks = {}, [], [], None, []
+        self.counters = Counters()
         self.fail_in = None
 
     def _fail(self, where):
@@ -57,6 +59,7 @@ class Echo:
 
     def feed(self, data, now):
         self._fail("feed")
+        self.counters.frames += not data.startswith(b"?")
         call = self.calls.pop(data, None)
         return [Complete(call, Done())] if call else [("got", data)]
 
@@ -126,7 +129,7 @@ def test_it_opens_starts_and_hands_everything_but_sends_on(world):
     assert port.step(0) is True
     assert log.take() == [("got", b"abc")]
     assert port.step(0) is False
-    assert (port.health().state, port.health().last_bytes) == ("open", 100.0)
+    assert (port.health().state, port.health().last_frame) == ("open", 100.0)
 
 
 def test_a_command_completes_and_acks_reach_the_driver(world):
@@ -181,7 +184,7 @@ def test_loss_ends_what_was_sent_as_unknown_and_it_opens_again(world):
     assert log.take() == [Opened("simulated line mem:"), "started"]
 
 
-def test_back_off_doubles_to_five_seconds_and_the_same_failure_is_told_once(world):
+def test_back_off_doubles_to_one_second_and_the_same_failure_is_told_once(world):
     line, _driver, log, clock, port = world
     line.plugged = False
     waits = []
@@ -189,10 +192,59 @@ def test_back_off_doubles_to_five_seconds_and_the_same_failure_is_told_once(worl
         port.step(0)
         waits.append(round(port.deadline() - clock.now(), 3))
         clock.advance(port.deadline() - clock.now())
-    assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+    assert waits == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0, 1.0, 1.0]
     (state,) = log.take()
     assert state.kind == "Absent"
     assert state.text.startswith("mem: is not there")
+
+
+def test_field_06_health_is_the_age_of_the_last_good_frame_not_an_open_handle(world):
+    line, _driver, _log, clock, port = world
+    settle(port)
+    assert (port.health().state, port.health().last_frame) == ("open", None)
+    line.inbox.append(b"frame")
+    settle(port)
+    clock.advance(7.0)
+    line.inbox.append(b"?noise")
+    settle(port)
+    assert (port.health().state, port.health().last_frame) == ("open", 100.0)
+    line.plugged = False
+    settle(port)
+    assert port.health().last_frame == 100.0
+
+
+def test_field_08_bytes_without_a_frame_name_the_likely_cause(world):
+    line, _driver, _log, _clock, port = world
+    settle(port)
+    line.inbox.append(b"?" * 255)
+    settle(port)
+    assert port.health().hint is None
+    line.inbox.append(b"?")
+    settle(port)
+    assert "line rate (baud)" in port.health().hint
+    line.inbox.append(b"frame")
+    settle(port)
+    assert port.health().hint is None
+
+
+def test_i23_whatever_open_raises_the_pump_goes_on(world):
+    _line, _driver, log, clock, port = world
+    kinds = [OSError, ValueError, TypeError, NotImplementedError, errors.LinkLost, errors.Busy, KeyError]
+    raised = iter([kinds[number % len(kinds)]("told") for number in range(50)])
+    real = port._transport.open
+
+    def opening():
+        if (error := next(raised, None)) is not None:
+            raise error
+        real()
+
+    port._transport.open = opening
+    for _ in range(50):
+        port.step(0)
+        assert port.health().state == "waiting"
+        clock.advance(port.deadline() - clock.now())
+    settle(port)
+    assert log.take()[-2:] == [Opened("simulated line mem:"), "started"]
 
 
 def test_a_write_that_fails_ends_the_command_unknown(world):
