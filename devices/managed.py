@@ -138,6 +138,7 @@ class Managed:
         self._decoder = self._framing.decoder()
         self._settle_at: float | None = None
         self._play_until = 0.0
+        self._sequence = self._random.randrange(256)
         self._open_session(0.0)
 
     def start(self, now: float) -> Sequence[DriverOutput]:
@@ -189,10 +190,13 @@ class Managed:
         return self._ask_echo(now)
 
     def _open_session(self, now: float) -> None:
-        """What must not outlive a session. A random first sequence and nonce shut out old answers."""
+        """What must not outlive a session. A random first sequence and nonce shut out old answers.
+
+        Sessions of one host follow on: what the last one asked has no number of the next one's requests.
+        """
         self._link = link.Link()
         self._asked: dict[str, _Asked] = {}
-        self._sequence = self._random.randrange(256)
+        self._sequence = (self._sequence + self._random.randrange(1, 64)) % 256
         self._nonce = f"{self._random.getrandbits(64):016x}"
         self._echoed = 0
         self._session: dict[str, dict[str, Any]] = {}

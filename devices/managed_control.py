@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from devices.base import DriverOutput, Setup
-from devices.managed import PLAY, RESTARTED, SWAPPED, Exchange, Managed, Phase, exchange
-from devices.managed_messages import IDENTITY, Body, CommandDef, Dialect, Malformed, check_identity
+from devices.managed import PLAY, PLAY_POLL, RESTARTED, SWAPPED, Exchange, Managed, Phase, exchange
+from devices.managed_messages import IDENTITY, Body, CommandDef, Dialect, Malformed, Ring, check_identity
 from firmware_bridge import link
 from firmware_bridge.link import Complete, Done, NotSent, Unknown
 from firmware_bridge.smp import Op
@@ -54,6 +54,12 @@ class ManagedControlled(Managed):
         self._running = call_id
         guarded = wanted.op is Op.WRITE
         return self._ask(replace(exchange(_COMMAND, wanted, body), guarded=guarded), now)
+
+    def _ring(self, ring: Ring, now: float, asked_at: float) -> list[DriverOutput]:
+        out = super()._ring(ring, now, asked_at)
+        if self._running is not None:  # after 128 requests its answer would leave the device's cache
+            self._poll_at = max(self._poll_at, now + PLAY_POLL)
+        return out
 
     def _overdue(self, now: float) -> list[DriverOutput]:
         """A restart empties the device's answer cache, a repeat would act again: first ask who is there."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from firmware_bridge.link import Done, Unknown
+from firmware_bridge.link import Done, Refused, Unknown
 from simulators.models.machine import Machine
 from tests.support.line import TOKEN, Line, Pieces, message_of, shoe_line, shuffler_line
 
@@ -116,3 +118,61 @@ def test_i29_a_device_that_restarts_in_mid_command_leaves_it_unknown_and_is_sent
         assert len(answers(line, what)) == 1
     assert [e.boot for e in line.of("rebooted")] == [2]
     assert line.kinds[-1] != "link_down"
+
+
+class Unlucky(Random):
+    """A generator that draws the same numbers at every session."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return start if stop is not None else 0
+
+
+@pytest.mark.parametrize("unlucky", [True, False])
+@pytest.mark.parametrize("delay", [1.52, 2.2, 2.6, 3.0, 4.0])
+def test_i26_a_late_reply_never_answers_the_next_command_even_if_it_is_the_same_one(
+    delay: float, unlucky: bool
+) -> None:
+    """A start that was given up is answered in the next session, around the next start."""
+    line, machine = shuffler_line(seed=delay)
+    if unlucky:
+        line.driver._random = Unlucky()
+    line.unplug()
+    line.run(0.2)
+    line.replug()
+    line.run(3.0, lambda: line.kinds.count("link_up") == 2)
+    late: list[bytes] = []
+
+    def up(frame: bytes) -> Pieces:
+        message = message_of(frame)
+        if (message.group, message.command) != (66, 1) or message.op != 3:
+            return [(0.0, frame)]
+        if not late or message_of(late[0]).sequence == message.sequence:
+            late.append(frame)
+            return [(delay, frame)] if len(late) == 1 else []
+        return [(0.6, frame)]
+
+    line.wire.up = up
+    line.command("a", "start", token=TOKEN.hex())
+    assert isinstance(line.end_of("a"), Unknown)
+    line.run(1.0, lambda: line.kinds[-1] == "link_up")
+    machine.open_door()  # the second start cannot succeed
+    line.command("b", "start", token=bytes(16).hex())
+    assert line.end_of("b") == Refused("6", "door or lid open")
+    assert moved(machine, "start", 0) == 1
+    assert line.driver.counters.unasked >= 1
+
+
+def test_i28_a_repeat_is_answered_from_the_cache_even_in_a_storm_of_events() -> None:
+    """The device keeps an answer for 128 further requests: reads of the ring must not use them up."""
+    line, machine = shuffler_line(state="done")
+    before, dropped = len(machine.happenings), []
+    line.wire.up = drop_answers((66, 3), 2, dropped)
+    line.command("a", "release", token=TOKEN.hex())
+    for _ in range(500):
+        machine._happen("fault", code="1", name="bouncing switch", on=True)
+        line.run(0.003)
+    assert line.end_of("a") == Done({"count": 52, "inside": 0})
+    assert moved(machine, "release", before) == 1
+    line.run(2.0)
+    assert len(line.of("fault_raised")) == 500
+    assert line.kinds.count("link_up") == 1
