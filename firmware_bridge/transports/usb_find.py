@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -69,11 +70,17 @@ def the_one(backend: Any, name: UsbName) -> Any:
             "apart, so none is used; unplug the one that is not meant, and have its serial number changed"
         )
     for other in all_of_kind:
-        if other.trouble is not None:
-            raise Denied(
-                f"a device {kind} is there (at {other.place}) but this user may not read its serial number "
-                f"({other.trouble}): {rights_hint(other.node)}"
+        if other.trouble is None:
+            continue
+        if os.access(other.node, os.R_OK | os.W_OK):
+            raise Absent(
+                f"a device {kind} is there (at {other.place}) but does not tell its serial number "
+                f"({other.trouble}): unplug it and plug it in again"
             )
+        raise Denied(
+            f"a device {kind} is there (at {other.place}) but this user may not read its serial number "
+            f"({other.trouble}): {rights_hint(other.node)}"
+        )
     others = ", ".join(f"{f.serial or 'one without a serial number'} at {f.place}" for f in all_of_kind)
     if others:
         raise Absent(
