@@ -1,0 +1,264 @@
+"""Recording: a wrapper around any transport that writes what goes over it to a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from firmware_bridge.capture import links, pcapng
+from firmware_bridge.capture.links import Pipe
+from firmware_bridge.clock import Clock
+from firmware_bridge.errors import BridgeError, Stalled
+from firmware_bridge.transport import Receiver, Transport
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPIPE, _ESHUTDOWN = -32, -108
+"""How Linux ends a transfer at a halted endpoint, and one whose device is gone."""
+
+
+class Recorder:
+    """One capture file of one wire. Times are the wall clock at the start plus monotonic intervals.
+
+    Each block is written at once and whole, so that a crash leaves a file that can be read. Recording never
+    troubles the wire: when the file takes no more, or `forbidden` gives a reason, it stops for good and says
+    so once to `told`. A file whose port was never opened is removed at the end.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        wire: Receiver,
+        clock: Clock,
+        *,
+        told: Callable[[str], None],
+        forbidden: Callable[[], str | None] = lambda: None,
+        force: bool = False,
+    ) -> None:
+        """Make the file, mode 600. Raises OSError; FileExistsError unless `force` may overwrite it."""
+        self.file = file
+        self.stopped: str | None = None
+        """Why recording ended before its time."""
+        self.records = self.bytes_in = self.bytes_out = 0
+        self._told = told
+        self._forbidden = forbidden
+        self._clock = clock
+        self._wall = (clock.wall() - _EPOCH) // timedelta(microseconds=1) * 1000
+        self._since = clock.now()
+        self._size = 0
+        self._opened = self._regular = False
+        self._wire = wire
+        self._usb = wire.uri.startswith(("usb:", "usbhid:"))
+        self._transfer = 0
+        self._into: tuple[int, Pipe] | None = None  # the IN transfer that waits for data
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if force else os.O_EXCL)
+        self._fd = os.open(file, flags, 0o600)
+        try:
+            self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
+            if self._regular:
+                os.fchmod(self._fd, 0o600)
+            link = links.USB_LINUX_MMAPPED if self._usb else links.RTAC_SERIAL
+            self._write(pcapng.section(f"cutcard {metadata.version('cutcard')}"))
+            self._write(pcapng.interface(link, wire.uri, wire.describe()))
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self) -> bool:
+        """Whether recording goes on; it stops here when it is forbidden by now."""
+        if self.stopped is None and (reason := self._forbidden()) is not None:
+            self._stop(reason)
+        return self.stopped is None
+
+    def opened(self) -> None:
+        """The port was opened: on a serial line that is a record without data."""
+        self._opened = True
+        if self._usb:
+            self._submit()
+        else:
+            self._serial(links.STATUS_CHANGE, b"", f"opened: {self._wire.describe()}")
+
+    def came(self, data: bytes) -> None:
+        """Bytes were read."""
+        self.bytes_in += len(data)
+        if self._usb:
+            self._complete(data, 0)
+            self._submit()
+        else:
+            self._serial(links.RX_START, data)
+
+    def sent(self, data: bytes, error: BridgeError | None = None) -> None:
+        """Bytes were written; with an `error` nobody knows how many of them left."""
+        self.bytes_out += len(data)
+        comment = "" if error is None else f"this write failed: {error}"
+        if not self._usb:
+            return self._serial(links.TX_START, data, comment)
+        pipe = self._pipe(into=False)
+        self._transfer += 1
+        self._urb(self._transfer, pipe, data, comment=comment)
+        return self._urb(self._transfer, pipe, b"", status=_status(error), size=len(data))
+
+    def lost(self, error: BridgeError) -> None:
+        """A read failed: the port is of no use any more."""
+        if self._usb:
+            self._complete(b"", _status(error), str(error))
+        else:
+            self._serial(links.STATUS_CHANGE, b"", f"lost: {error}")
+
+    def close(self) -> None:
+        """End the file; safe to call twice."""
+        descriptor, self._fd = self._fd, -1
+        if descriptor < 0:
+            return
+        with suppress(OSError):
+            os.close(descriptor)
+        if self._regular and not self._opened:
+            self.file.unlink(missing_ok=True)
+
+    def _now(self) -> int:
+        """Nanoseconds since 1970, never going back."""
+        return self._wall + max(0, round((self._clock.now() - self._since) * 1e9))
+
+    def _serial(self, event: int, data: bytes, comment: str = "") -> None:
+        at = self._now()
+        flags = {links.RX_START: pcapng.INBOUND, links.TX_START: pcapng.OUTBOUND}.get(event, 0)
+        self._record(pcapng.packet(at, flags, links.serial(at, event, data), comment))
+
+    def _submit(self) -> None:
+        self._transfer += 1
+        self._into = self._transfer, self._pipe(into=True)
+        self._urb(*self._into, b"")
+
+    def _complete(self, data: bytes, status: int, comment: str = "") -> None:
+        if self._into is not None:
+            self._urb(*self._into, data, status=status, comment=comment)
+        self._into = None
+
+    def _urb(
+        self,
+        number: int,
+        pipe: Pipe,
+        data: bytes,
+        *,
+        status: int | None = None,
+        size: int = 0,
+        comment: str = "",
+    ) -> None:
+        at = self._now()
+        flags = pcapng.INBOUND if pipe.endpoint & 0x80 else pcapng.OUTBOUND
+        self._record(
+            pcapng.packet(at, flags, links.urb(at, number, pipe, data, status=status, size=size), comment)
+        )
+
+    def _pipe(self, *, into: bool) -> Pipe:
+        """Where bytes go, as the open transport knows it (`firmware_bridge.transports.usb.Ends`)."""
+        ends = getattr(self._wire, "ends", None)
+        if ends is None:
+            return Pipe(0, 0, 0x80 if into else 0, interrupt=False)
+        return Pipe(ends.bus, ends.address, ends.into if into else ends.out or 0, ends.interrupt)
+
+    def _record(self, block: bytes) -> None:
+        if not self.check():
+            return
+        try:
+            self._write(block)
+        except OSError as error:
+            with suppress(OSError):
+                if self._regular:
+                    os.ftruncate(self._fd, self._size)  # half a block must not stand at the end
+            why = error.strerror or type(error).__name__
+            self._stop(f"{self.file} takes no more ({why}): recording ended, the port is still read")
+            return
+        self.records += 1
+
+    def _write(self, block: bytes) -> None:
+        left = memoryview(block)
+        while left:
+            left = left[os.write(self._fd, left) :]
+        self._size += len(block)
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = reason
+        self.close()
+        self._told(reason)
+
+
+def _status(error: BridgeError | None) -> int:
+    if error is None:
+        return 0
+    number = getattr(error.__cause__, "errno", None)
+    if isinstance(number, int) and number > 0:
+        return -number
+    return _EPIPE if isinstance(error, Stalled) else _ESHUTDOWN
+
+
+class Recorded:
+    """A receiver that is recorded; everything it does not know is the wire's own."""
+
+    def __init__(self, wire: Receiver, recorder: Recorder) -> None:
+        self._wire = wire
+        self._recorder = recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wire, name)
+
+    @property
+    def uri(self) -> str:
+        return self._wire.uri
+
+    def open(self) -> None:
+        self._wire.open()
+        self._recorder.opened()
+
+    def read(self, timeout: float) -> bytes:
+        try:
+            data = self._wire.read(timeout)
+        except BridgeError as error:
+            self._recorder.lost(error)
+            raise
+        if data:
+            self._recorder.came(data)
+        return data
+
+    def wake(self) -> None:
+        self._wire.wake()
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def dispose(self) -> None:
+        """The wire's, and the end of its recording."""
+        try:
+            self._wire.dispose()
+        finally:
+            self._recorder.close()
+
+    def describe(self) -> str:
+        return self._wire.describe()
+
+
+class RecordedTransport(Recorded):
+    """The command form."""
+
+    _wire: Transport
+
+    def __init__(self, wire: Transport, recorder: Recorder) -> None:
+        super().__init__(wire, recorder)
+
+    def write(self, data: bytes, timeout: float = 0.5) -> None:
+        try:
+            self._wire.write(data, timeout)
+        except BridgeError as error:
+            self._recorder.sent(data, error)
+            raise
+        self._recorder.sent(data)
+
+
+def recorded(wire: Receiver, recorder: Recorder) -> Receiver:
+    """The wire, recorded until it is disposed of; a receive-only one stays one (law 10)."""
+    return RecordedTransport(wire, recorder) if hasattr(wire, "write") else Recorded(wire, recorder)  # type: ignore[arg-type]  # it has `write`
