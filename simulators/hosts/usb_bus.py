@@ -70,7 +70,7 @@ class UsbBus:
         """What is still held, by name, without what is 0: a clean end gives {}."""
         figures = {
             "handles": len(self.handles),
-            "transfers": len(self.transfers) + sum(device.waiting for device in self._known),
+            "transfers": len(self.transfers),
             "claims": sum(len(device.claims) for device in self._known),
             "detached drivers": sum(device.detached for device in self._known),
         }

@@ -15,6 +15,9 @@ from queue import SimpleQueue
 from simulators.hosts import usb_descriptors as d
 from simulators.hosts.usb_identity import UsbIdentity, refused
 
+IN_LIMIT = 65536
+"""Bytes kept for a host that does not read; what comes after that is dropped, whole transfers at a time."""
+
 
 class Transfer:
     """One bulk or interrupt transfer of a host. `finished` is called once, under the device's lock.
@@ -49,7 +52,7 @@ class UsbDevice(UsbIdentity):
     `heard(endpoint, data)` gets every whole OUT transfer (0: a HID report sent by control), under the
     lock; it puts them into `received` unless replaced. `drivers` are the kernel drivers that bind at each
     plugging in, by interface. `denied`: nobody may open it. `room`: how many OUT bytes it still takes before
-    it answers NAK (None: all).
+    it answers NAK (None: all). `dropped` counts transfers that nobody read in time.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class UsbDevice(UsbIdentity):
         self.heard: Callable[[int, bytes], None] = lambda endpoint, data: self.received.put((endpoint, data))
         self.bus = self.address = self.port = 0
         self.attachment = 0
+        self.dropped = 0
         self.gone = True
         self.room: int | None = None
         self._power_up()
@@ -230,8 +234,10 @@ class UsbDevice(UsbIdentity):
             if self.gone:
                 return
             found = self.first_in() if endpoint is None else self.find(endpoint)[1]
-            packets = self._packets[found.address]
-            size = found.packet
+            packets, size = self._packets[found.address], found.packet
+            if len(packets) * size > IN_LIMIT:
+                self.dropped += 1
+                return
             packets.extend(data[start : start + size] for start in range(0, len(data), size))
             if not data or (ended and found.kind == "bulk" and len(data) % size == 0):
                 packets.append(b"")

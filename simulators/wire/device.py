@@ -39,9 +39,12 @@ class Outbox:
         heapq.heappush(self._heap, (at, self._order, data))
 
     def take(self, now: float) -> bytes:
-        out = b""
+        return b"".join(self.pieces(now))
+
+    def pieces(self, now: float) -> list[bytes]:
+        out = []
         while self._heap and self._heap[0][0] <= now:
-            out += heapq.heappop(self._heap)[2]
+            out.append(heapq.heappop(self._heap)[2])
         return out
 
     def deadline(self) -> float | None:

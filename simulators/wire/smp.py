@@ -15,6 +15,7 @@ from zlib import crc32
 from simulators.models.machine import Happening, Machine, Traps
 from simulators.wire import cbor, console
 from simulators.wire.device import Outbox, Silence, earliest
+from simulators.wire.framings import CONSOLE, Framing
 
 OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
 READ, WRITE = 0, 2
@@ -69,7 +70,7 @@ class _Parked:
 
 
 class ManagedDevice:
-    """Base of the managed devices on a console line.
+    """Base of the managed devices, on a console line or (`framing`) with one packet a USB transfer.
 
     Traps, counted per request: silent (from then on; value s, else for ever), duplicate_answer,
     late_answer (value s, default 3), chatter (a line of text before the answer; value the text).
@@ -88,8 +89,11 @@ class ManagedDevice:
         firmware: str = "1.0.0",
         ring: int = 512,
         waits: bool = True,
+        framing: Framing = CONSOLE,
     ) -> None:
         self._machine = machine
+        self._framing = framing
+        self.serial = serial
         self.traps = Traps()
         self.requests = 0
         self._identity = {
@@ -136,8 +140,12 @@ class ManagedDevice:
                 self._packet(packet, now)
 
     def transmit(self, now: float) -> bytes:
+        return b"".join(self.packets(now))
+
+    def packets(self, now: float) -> list[bytes]:
+        """As `transmit`, piece by piece: on USB each is a transfer."""
         self.advance(now)
-        return self._out.take(now)
+        return self._out.pieces(now)
 
     def advance(self, now: float) -> None:
         if self._reset_at is not None and now >= self._reset_at:
@@ -176,7 +184,7 @@ class ManagedDevice:
     # Power-up and the ring
 
     def _start(self) -> None:
-        self._reader = console.ConsoleReader()
+        self._reader = self._framing.reader()
         self._ring: dict[int, bytes] = {}
         self._next = 1
         self._cache: dict[tuple[int, int, int, bytes], tuple[int, bytes]] = {}
@@ -285,15 +293,16 @@ class ManagedDevice:
         self._send(packet, now)
 
     def _send(self, packet: bytes, now: float) -> None:
-        text = console.lines(packet)
+        pieces = [self._framing.encode(packet)]
         if trap := self.traps.sprung("chatter"):
             line = trap.value or f"[{now:.3f}] <inf> main: request {self.requests} served"
-            text = line.encode() + b"\r\n" + text
+            pieces.insert(0, line.encode() + b"\r\n")
         if trap := self.traps.sprung("late_answer"):
             now += 3.0 if trap.value is None else float(trap.value)
-        self._out.put(now, text)
         if self.traps.sprung("duplicate_answer"):
-            self._out.put(now, text)
+            pieces *= 2
+        for piece in pieces:
+            self._out.put(now, piece)
 
     def _read_events(self, request: _Request, body: Body, now: float) -> Body | None:
         since, most, wait = number(body, "since"), number(body, "max", MAX_EVENTS), number(body, "wait", 0)

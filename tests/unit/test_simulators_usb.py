@@ -18,7 +18,13 @@ from simulators.hosts.usb_backend import SimBackend
 from simulators.hosts.usb_bus import UsbBus
 from simulators.hosts.usb_descriptors import Configuration, Endpoint, Interface
 from simulators.hosts.usb_device import Transfer, UsbDevice
+from simulators.hosts.usb_host import UsbHost
 from simulators.hosts.usb_identity import Stalled
+from simulators.models.shoe import Shoe
+from simulators.models.shuffler import ShelfShuffler
+from simulators.wire.framings import PACKETS
+from simulators.wire.managed_shoe import ManagedShoe
+from simulators.wire.managed_shuffler import ManagedShuffler
 from tests.support.usb import HID, SimHidPeer, SimUsbPeer
 
 
@@ -224,7 +230,8 @@ class TestUnderPyusb:
     def test_two_configurations_and_several_interfaces(self):
         two = Configuration((Interface(), Interface((Endpoint(0x82, 512),), 1)), value=2)
         bus = UsbBus(UsbDevice(configurations=(Configuration(), two), speed=480))
-        found = usb.core.find(backend=SimBackend(bus))
+        backend = SimBackend(bus)
+        found = usb.core.find(backend=backend)
         assert [[i.bInterfaceNumber for i in config] for config in found] == [[0], [0, 1]]
         found.set_configuration(2)
         bus_device = next(iter(bus))
@@ -233,6 +240,7 @@ class TestUnderPyusb:
         assert len(found.read(0x82, 1024)) == 600
         usb.util.dispose_resources(found)
         assert bus.left() == {}
+        backend.finalize()
 
     def test_bytes_both_ways_blocking(self, peer, found):
         peer.device.heard = lambda endpoint, data: peer.device.send(data)
@@ -497,6 +505,105 @@ class TestFaultPlan:
 
         assert run(1) == run(1) != run(2)
         assert 20 < sum(fault is not None for fault in run(1)) < 70
+
+
+ECHO = bytes.fromhex("0a00001400004200a161647030303131323233336161626263636464")
+ECHOED = bytes.fromhex("0b00001400004200a161727030303131323233336161626263636464")
+"""Of docs/protocols/managed.md, section 6."""
+RESET = bytes.fromhex("0a00000100004405a0")
+RESET_ANSWER = bytes.fromhex("0b00000100004405a0")
+
+
+def long_echo(total):
+    """An echo request whose packet is `total` bytes long."""
+    short = total < 269
+    count = total - (13 if short else 14)
+    body = b"\xa1\x61d" + (b"\x78" if short else b"\x79") + count.to_bytes(1 if short else 2, "big")
+    body += b"x" * count
+    return b"\x0a\0" + len(body).to_bytes(2, "big") + b"\0\0\x01\0" + body
+
+
+class TestManagedDevice:
+    @pytest.fixture
+    def host(self):
+        made = UsbHost(ManagedShoe(Shoe(Random(1)), serial="SH0001", framing=PACKETS))
+        yield made
+        made.close()
+        assert made.bus.left() == {}
+
+    @pytest.fixture
+    def opened(self, host):
+        backend = SimBackend(host.bus)
+        device = usb.core.find(idVendor=0x1209, idProduct=2, backend=backend)
+        yield device
+        usb.util.dispose_resources(device)
+        backend.finalize()
+
+    def test_one_packet_a_transfer(self, host, opened):
+        assert (opened.product, opened.serial_number) == ("Cutcard Shoe", "SH0001")
+        assert host.uri == "usb:1209:0002:SH0001"
+        opened.write(0x01, ECHO)
+        assert select.select(host.filenos(), [], [], 1)[0]
+        host.pump(0.0)
+        assert not select.select(host.filenos(), [], [], 0)[0]
+        assert opened.read(0x81, 2048).tobytes() == ECHOED
+
+    @pytest.mark.parametrize("length", [63, 64, 65, 128, 512])
+    def test_i50_lengths_around_the_packet_size(self, host, opened, length):
+        opened.write(0x01, long_echo(length))
+        host.pump(0.0)
+        if length % 64 == 0:
+            with usb_error(errno.ETIMEDOUT, usb.core.USBTimeoutError):
+                opened.read(0x81, 2048, timeout=5)
+            opened.write(0x01, b"")
+            host.pump(0.0)
+        answer = opened.read(0x81, 2048).tobytes()
+        assert (len(answer), answer[:2]) == (length, b"\x0b\0")
+
+    def test_chatter_and_copies_are_transfers_of_their_own(self, host, opened):
+        host.device.traps.set("chatter", value="hello")
+        host.device.traps.set("duplicate_answer")
+        opened.write(0x01, ECHO)
+        host.pump(0.0)
+        got = [opened.read(0x81, 2048).tobytes() for _ in range(4)]
+        assert got == [b"hello\r\n", ECHOED] * 2
+
+    def test_a_reset_takes_it_off_the_bus_and_back_under_a_new_address(self, host, opened):
+        opened.write(0x01, RESET)
+        host.pump(1.0)
+        assert opened.read(0x81, 64).tobytes() == RESET_ANSWER
+        host.pump(1.3)
+        assert host.usb.gone
+        with usb_error(errno.ENODEV):
+            opened.write(0x01, ECHO)
+        host.pump(1.6)
+        assert (host.usb.gone, host.usb.address, host.device.machine.boot) == (False, 3, 2)
+        host.device.reboot()
+        host.pump(1.7)
+        assert (host.usb.address, host.device.machine.boot) == (4, 3)
+
+    def test_the_plug_may_be_pulled_and_put_back(self, host, opened):
+        host.unplug()
+        host.pump(0.0)
+        assert host.usb.gone
+        host.replug()
+        host.replug()
+        assert (host.usb.gone, host.usb.address) == (False, 4)
+        assert host.device.machine.boot == 1
+
+    def test_a_shuffler_has_its_own_name(self):
+        host = UsbHost(ManagedShuffler(ShelfShuffler(Random(1)), serial="SF7", framing=PACKETS))
+        assert (host.uri, host.usb.name) == ("usb:1209:0001:SF7", "Cutcard Shuffler")
+        host.close()
+        host.close()
+
+
+def test_a_device_that_nobody_reads_keeps_a_bounded_queue(device):
+    for _ in range(5000):
+        device.send(bytes(100))
+    assert 3000 < device.dropped < 4900
+    for _ in range(5000 - device.dropped):
+        assert len(submit(device, 0x81, size=2048).data) == 100
 
 
 def test_five_hundred_replugs_leave_nothing():

@@ -1,0 +1,99 @@
+"""A managed device on a simulated USB device: one packet a transfer, both ways."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from contextlib import suppress
+from typing import Protocol
+
+from simulators.hosts.usb_bus import UsbBus
+from simulators.hosts.usb_device import UsbDevice
+from simulators.wire.device import WireDevice
+
+VENDOR_ID = 0x1209
+PRODUCTS = {"shuffler": (0x0001, "Cutcard Shuffler"), "shoe": (0x0002, "Cutcard Shoe")}
+"""Product id and name by the class that the device tells in its identity."""
+
+
+class PacketDevice(WireDevice, Protocol):
+    """A wire device that sends packets: `kind` and `serial` are those of its identity."""
+
+    kind: str
+    serial: str
+
+    def packets(self, now: float) -> list[bytes]:
+        """As `transmit`, packet by packet."""
+
+
+class UsbHost:
+    """Plugs `usb` into `bus`, and out of it while the machine has no power: a restart is a new address.
+
+    What the host of the bus sends waits until the next pump; `usb` itself may be used from any thread.
+    """
+
+    def __init__(self, device: PacketDevice, bus: UsbBus | None = None) -> None:
+        self.device = device
+        self.bus = bus or UsbBus()
+        product, name = PRODUCTS[device.kind]
+        self.usb = UsbDevice(VENDOR_ID, product, name=name, serial=device.serial)
+        self.usb.heard = self._heard
+        self._plugged = True
+        self._boot = device.machine.boot
+        self._inbox: deque[bytes] = deque()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.bus.plug(self.usb)
+
+    @property
+    def uri(self) -> str:
+        return self.usb.uri
+
+    def filenos(self) -> list[int]:
+        return [] if self._wake < 0 else [self._wake]
+
+    def writers(self) -> list[int]:
+        return []
+
+    def deadline(self) -> float | None:
+        return self.device.deadline()
+
+    def pump(self, now: float) -> None:
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+        self.device.advance(now)
+        self._follow_power()
+        while self._inbox:
+            self.device.receive(self._inbox.popleft(), now)
+        for packet in self.device.packets(now):
+            self.usb.send(packet)
+        self._follow_power()
+
+    def unplug(self) -> None:
+        """Pull the plug; what is on the wire is lost."""
+        self._plugged = False
+        self._follow_power()
+
+    def replug(self) -> None:
+        """Out, if it is in, and in again: a new address."""
+        self.unplug()
+        self._plugged = True
+        self._follow_power()
+
+    def close(self) -> None:
+        self.unplug()
+        if self._wake >= 0:
+            os.close(self._wake)
+            self._wake = -1
+
+    def _heard(self, _endpoint: int, data: bytes) -> None:
+        self._inbox.append(data)
+        os.eventfd_write(self._wake, 1)
+
+    def _follow_power(self) -> None:
+        machine = self.device.machine
+        if not (self._plugged and machine.powered) or machine.boot != self._boot:
+            self._boot = machine.boot
+            self.bus.unplug(self.usb)
+            self._inbox.clear()
+        if self._plugged and machine.powered and self.usb.gone:
+            self.bus.plug(self.usb)
