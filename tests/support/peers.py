@@ -1,0 +1,119 @@
+"""The far ends that transports are tried against: a real pty, real TCP, memory."""
+
+import contextlib
+import os
+import pty
+import select
+import socket
+import tty
+
+from firmware_bridge.clock import SystemClock
+from firmware_bridge.transports import mem, open_transport
+
+CLOCK = SystemClock()
+
+
+class PtyPeer:
+    def __init__(self):
+        self.master, self.spare = pty.openpty()
+        tty.setraw(self.spare)
+        self.path = os.ttyname(self.spare)
+        self.uri = f"serial:{self.path}?baud=4800"
+
+    def send(self, data):
+        os.write(self.master, data)
+
+    def receive(self, size):
+        out = b""
+        while len(out) < size and select.select([self.master], [], [], 2)[0]:
+            out += os.read(self.master, size - len(out))
+        return out
+
+    def cut(self):
+        for fd in (self.master, self.spare):
+            if fd >= 0:
+                os.close(fd)
+        self.master = self.spare = -1
+
+    close = cut
+
+
+class TcpPeer:
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.uri = f"socket:127.0.0.1:{self.listener.getsockname()[1]}"
+        self.socket = None
+
+    def accepted(self):
+        if self.socket is None:
+            self.socket = self.listener.accept()[0]
+        return self.socket
+
+    def send(self, data):
+        self.accepted().sendall(data)
+
+    def receive(self, size):
+        self.accepted().settimeout(2)
+        out = b""
+        while len(out) < size:
+            out += self.socket.recv(size - len(out))
+        return out
+
+    def cut(self):
+        self.accepted().close()
+        self.listener.close()
+
+    def close(self):
+        if self.socket:
+            self.socket.close()
+        self.listener.close()
+
+
+class MemPeer:
+    def __init__(self):
+        self.uri = "mem:unit"
+        self.to_us, self.to_them, self.dead = b"", b"", False
+        mem.plug("unit", self)
+
+    def write(self, data):
+        self._check()
+        self.to_them += data
+
+    def read(self):
+        self._check()
+        data, self.to_us = self.to_us, b""
+        return data
+
+    def _check(self):
+        if self.dead:
+            raise ConnectionError("unplugged")
+
+    def send(self, data):
+        self.to_us += data
+
+    def receive(self, size):
+        data, self.to_them = self.to_them[:size], self.to_them[size:]
+        return data
+
+    def cut(self):
+        self.dead = True
+
+    def close(self):
+        mem.unplug("unit")
+
+
+@contextlib.contextmanager
+def using(peer, make=open_transport):
+    transport = make(peer.uri)
+    try:
+        yield transport
+    finally:
+        transport.dispose()
+        peer.close()
+
+
+def read_all(transport, size):
+    out, end = b"", CLOCK.now() + 3
+    while len(out) < size and CLOCK.now() < end:
+        out += transport.read(0.2)
+    return out

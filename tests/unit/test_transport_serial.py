@@ -1,0 +1,261 @@
+"""Serial ports over a real pty, and the ways a port may fail (I-01 to I-14)."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+from pathlib import Path
+
+import pytest
+import serial
+
+from firmware_bridge import errors
+from firmware_bridge.transports import locks, open_transport
+from firmware_bridge.transports import serial as serial_module
+from firmware_bridge.transports.errors import translated
+from tests.support.peers import CLOCK, PtyPeer, read_all, using
+
+
+@pytest.fixture
+def lock_dir(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "LOCK_DIRS", (tmp_path,))
+    return tmp_path
+
+
+class TestSerial:
+    def test_i01_readable_but_empty_is_link_lost(self, monkeypatch):
+        with using(PtyPeer()) as transport:
+            transport.open()
+            ours = transport._fd
+            monkeypatch.setattr(transport, "_receive", lambda: os.read(ours, 10))
+            transport._poll.modify(ours, select.POLLOUT)  # "readable" while another reader took the bytes
+            with pytest.raises(errors.LinkLost, match="unplugged, or another program took the bytes"):
+                transport.read(1)
+
+    def test_i01_a_second_reader_is_named_when_its_lock_file_is_there(self, lock_dir, monkeypatch):
+        peer = PtyPeer()
+        with using(peer) as transport:
+            transport.open()
+            monkeypatch.setattr(locks, "holder", lambda device: locks.Holder(42, "minicom"))
+            assert "process 42 (minicom) has it open too" in transport._end_of_input()
+
+    @pytest.mark.parametrize("held", [False, True])
+    def test_a_lock_file_of_a_process_we_may_not_look_into_only_names_it(self, lock_dir, monkeypatch, held):
+        """Its number may have been given to somebody else since: the kernel knows who holds the port."""
+
+        def denied(self):
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+        peer = PtyPeer()
+        device = os.path.realpath(peer.uri.removeprefix("serial:").partition("?")[0])
+        with using(peer) as transport:
+            (lock_dir / locks._name(device)).write_text("         1\nold\n")
+            monkeypatch.setattr(Path, "iterdir", denied)
+            assert locks.holder(device) == locks.Holder(1, "old", sure=False)
+            if not held:
+                transport.open()
+                return
+            other = os.open(device, os.O_RDWR | os.O_NOCTTY)
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with pytest.raises(errors.Busy, match=r"process 1 \(old\)"):
+                    transport.open()
+            finally:
+                os.close(other)
+
+    def test_who_is_seen_to_hold_the_port_is_named_before_a_guess(self, tmp_path, monkeypatch):
+        for name, pid in (("run", 1), ("tmp", os.getpid())):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "LCK..ttyX").write_text(f"{pid:10d}\n{name}\n")
+        monkeypatch.setattr(locks, "LOCK_DIRS", (tmp_path / "run", tmp_path / "tmp"))
+        monkeypatch.setattr(locks, "_has_open", lambda pid, device: None if pid == 1 else True)
+        assert locks.holder("/dev/ttyX") == locks.Holder(os.getpid(), "tmp")
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            serial.SerialException("device reports readiness to read but returned no data"),
+            serial.SerialTimeoutException("Write timeout"),
+            serial.PortNotOpenError(),
+            OSError(errno.EIO, "Input/output error"),
+            termios.error(errno.EIO, "Input/output error"),
+            TypeError("an integer is required (got type NoneType)"),
+            ValueError("bad value"),
+        ],
+        ids=lambda e: type(e).__name__,
+    )
+    def test_i02_i03_every_foreign_family_becomes_link_lost(self, error):
+        with pytest.raises(errors.LinkLost, match="was lost") as caught, translated("/dev/x"):
+            raise error
+        assert caught.value.__cause__ is error
+
+    def test_not_implemented_is_unsupported_and_ours_pass_unchanged(self):
+        with pytest.raises(errors.Unsupported), translated("x"):
+            raise NotImplementedError
+        ours = errors.Busy("b")
+        with pytest.raises(errors.Busy) as caught, translated("x", opening=True):
+            raise ours
+        assert caught.value is ours
+        with pytest.raises(KeyError), translated("x"):
+            raise KeyError("a bug stays a bug")
+
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [
+            (serial.SerialException(errno.ENOENT, "x"), errors.Absent),
+            (OSError(errno.ENXIO, "x"), errors.Absent),
+            (OSError(errno.ECONNREFUSED, "x"), errors.Absent),
+            (socket.gaierror(-2, "Name or service not known"), errors.Absent),
+            (TimeoutError("timed out"), errors.Absent),
+            (serial.SerialException(errno.EACCES, "x"), errors.Denied),
+            (serial.SerialException(errno.EAGAIN, "x"), errors.Busy),
+            (OSError(errno.EBUSY, "x"), errors.Busy),
+            (termios.error(errno.ENOTTY, "x"), errors.Unsupported),
+            (ValueError("baud"), errors.Unsupported),
+        ],
+    )
+    def test_errors_of_opening(self, error, kind):
+        with pytest.raises(kind), translated("/dev/x", opening=True):
+            raise error
+
+    def test_i04_only_a_wake_ends_a_blocked_read_and_foreign_handles_stay_untouched(self):
+        peer = PtyPeer()
+        with using(peer) as transport:
+            transport.open()
+            seen = []
+
+            def owner():
+                seen.append(transport.read(5))
+                transport.close()
+
+            thread = threading.Thread(target=owner)
+            thread.start()
+            transport.wake()
+            thread.join(3)
+            other = os.open("/dev/null", os.O_RDWR)
+            try:
+                assert seen == [b""]
+                with pytest.raises(errors.LinkLost):
+                    transport.read(0)
+            finally:
+                os.close(other)
+
+    def test_i09_a_write_that_nobody_reads_ends_in_time_and_so_does_the_close(self):
+        peer = PtyPeer()
+        with using(peer) as transport:
+            transport.open()
+            start = CLOCK.now()
+            with pytest.raises(errors.LinkLost):
+                transport.write(bytes(1_000_000))
+            transport.close()
+            assert CLOCK.now() - start < 3
+
+    def test_i10_a_second_open_is_busy_and_names_the_holder(self, lock_dir):
+        peer = PtyPeer()
+        with using(peer) as first:
+            first.open()
+            second = open_transport(peer.uri)
+            with pytest.raises(errors.Busy, match=rf"held by process {os.getpid()} \("):
+                second.open()
+            second.dispose()
+            first.close()
+            assert list(lock_dir.iterdir()) == []
+
+    def test_i10_a_lock_file_of_a_living_foreign_holder_is_respected_a_stale_one_is_not(self, lock_dir):
+        peer = PtyPeer()
+        name = "LCK.." + peer.path.removeprefix("/dev/").replace("/", "_")
+        program = (
+            "import os, sys; os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY); "
+            "print('held', flush=True); sys.stdin.read()"
+        )
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, peer.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        with using(peer) as transport:
+            assert child.stdout.readline() == b"held\n"
+            (lock_dir / name).write_text(f"{child.pid:10d}\n")
+            with pytest.raises(errors.Busy, match=rf"process {child.pid} \("):
+                transport.open()
+            child.communicate()
+            transport.open()
+            assert (lock_dir / name).read_text().split()[0] == str(os.getpid())
+
+    def test_i12_a_link_is_resolved_at_every_open(self, tmp_path):
+        first, second, link = PtyPeer(), PtyPeer(), tmp_path / "by-id"
+        link.symlink_to(first.path)
+        transport = open_transport(f"serial:{link}")
+        try:
+            transport.open()
+            first.cut()
+            with pytest.raises(errors.LinkLost):
+                transport.read(1)
+            fresh = tmp_path / "new"
+            fresh.symlink_to(second.path)
+            fresh.replace(link)
+            transport.open()
+            second.send(b"new")
+            assert read_all(transport, 3) == b"new"
+            assert second.path in transport.describe()
+        finally:
+            transport.dispose()
+            second.close()
+
+    def test_i14_no_rights_on_a_fresh_node_is_absent_later_denied(self, monkeypatch):
+        directory = Path(tempfile.mkdtemp())  # pytest's own directories let no other user through
+        directory.chmod(0o755)
+        node = directory / "ttyUSB9"
+        node.touch(mode=0)
+        transport = open_transport(f"serial:{node}")
+        monkeypatch.setattr(serial_module, "_is_pty", lambda device: False)
+        try:
+            with unprivileged():
+                with pytest.raises(errors.Absent, match=r"may not open it.*appeared only now.*usermod -aG"):
+                    transport.open()
+                monkeypatch.setattr(serial_module, "APPEARANCE_S", 0.0)
+                with pytest.raises(errors.Denied, match=r"may not open it.*usermod -aG dialout"):
+                    transport.open()
+        finally:
+            transport.dispose()
+            shutil.rmtree(directory)
+
+    def test_a_file_that_is_no_port_is_unsupported(self, tmp_path):
+        node = tmp_path / "file"
+        node.touch()
+        transport = open_transport(f"serial:{node}")
+        with pytest.raises(errors.Unsupported, match="is it a serial port"):
+            transport.open()
+        transport.dispose()
+
+    def test_control_lines_are_off_before_the_port_opens(self, monkeypatch):
+        seen = []
+        real = serial.Serial.open
+
+        def spy(self):
+            seen.append((self.dtr, self.rts, self.exclusive, self.write_timeout, self.baudrate))
+            real(self)
+
+        monkeypatch.setattr(serial.Serial, "open", spy)
+        with using(PtyPeer()) as transport:
+            transport.open()
+        assert seen == [(False, False, True, 0.5, 4800)]
+
+
+@contextlib.contextmanager
+def unprivileged():
+    """As another user when we are root, so that rights count."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
