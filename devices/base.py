@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from devices.events import DeviceEvent
 from firmware_bridge.link import Complete, Send
@@ -96,6 +96,18 @@ class Driver(Protocol):
         """When `tick` wants to be called next."""
 
 
+@runtime_checkable
+class HearsHost(Driver, Protocol):
+    """A decoder that also understands what the host sent: a capture tells the two directions apart.
+
+    Each direction is framed by itself, for their bytes cross on the wire; what a command and its answer
+    mean for each other is the decoder's to know. Any other decoder is fed the device's bytes alone.
+    """
+
+    def feed_host(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        """Bytes that the host sent."""
+
+
 class Controlled(Driver, Protocol):
     """The command form."""
 
@@ -105,13 +117,17 @@ class Controlled(Driver, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """One command for people and for `send`. `reads` commands are allowed without write permission."""
+    """One command for people and for `send`. `reads` commands are allowed without write permission.
+
+    `makes_token`: its last argument is a token of the host's own, made when nobody gives one.
+    """
 
     name: str
     help: str
     args: tuple[str, ...] = ()
     reads: bool = False
     moves_cards: bool = False
+    makes_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +138,7 @@ class DriverSpec:
     read; `baud` is the line rate of `--format raw` and the default of a serial port, bit/s.
     `decoder` makes the pure form that `decode` feeds: a Driver that needs no answer from a device.
     `options` are the configuration keys it reads, each with a line for people (law 9).
+    `check` raises ValueError with a text for people when a command's arguments cannot be right.
     """
 
     name: str
@@ -134,6 +151,7 @@ class DriverSpec:
     controlled: Callable[[Setup], Controlled]
     decoder: Callable[[Setup], Driver]
     options: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[str, Mapping[str, Any]], object] = lambda name, args: None  # noqa: ARG005 - any will do
 
 
 class OptionError(ValueError):

@@ -395,7 +395,7 @@ class Managed:
         if self._wrong is not None:
             return f"the device's answers make no sense: {self._wrong}"
         reason = outcome.reason if isinstance(outcome, Unknown | NotSent) else ""
-        return f"the device is silent: {reason}"
+        return f"the device is silent ({reason}): check its power, its cable, its port and its driver's name"
 
     # Events
 

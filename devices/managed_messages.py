@@ -99,6 +99,10 @@ class Dialect:
             raise Malformed(f"a managed {self.device_class} has no command {name!r}: it knows {names}")
         return found
 
+    def body(self, name: str, args: Body) -> dict[str, Any]:
+        """The request's body of that command. Raises Malformed with a text for people."""
+        return self.find(name).body(args)
+
 
 @dataclass(frozen=True, slots=True)
 class RingEntry:

@@ -75,6 +75,7 @@ class AngelEye:
         self._interrupted = setup.resume.n > 0
         self._up: bool | None = None
         self._decoder = Decoder()
+        self._host = Decoder()  # of what the host sent, where a capture tells it apart
         self._repeats = Repeats()
         self._sequence = SequenceRule(_option(setup, "seq_profile", PROFILES, "learn"))
         self._hand = Hand(redeal=_option(setup, "r_reading", R_READINGS, "next_round") == "redeal")
@@ -105,6 +106,17 @@ class AngelEye:
         self._settle_at = now + SILENCE if self._decoder.pending or self._stray else None
         return out
 
+    def feed_host(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        """In a capture: commands. An answer of the shoe that follows in time answers the last of them."""
+        out: list[DriverOutput] = []
+        for item in self._host.feed(data):
+            if isinstance(item, Command):
+                self.counters.frames += 1
+                out.append(self._command_seen(item, now))
+            else:
+                out += self._garbage([item], now) if isinstance(item, Garbage) else self._noise(item.raw)
+        return out
+
     def tick(self, now: float) -> Sequence[DriverOutput]:
         if self._settle_at is None or now < self._settle_at:
             return []
@@ -112,7 +124,8 @@ class AngelEye:
 
     def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
         out = self._settle(now)
-        self._decoder = Decoder()
+        out += self._garbage([item for item in self._host.flush() if isinstance(item, Garbage)], now)
+        self._decoder, self._host = Decoder(), Decoder()
         self._sequence.forget()
         self._hand.lost()
         self._seen_until = None
@@ -370,4 +383,5 @@ SPEC = DriverSpec(
     controlled=AngelEyeControlled,
     decoder=partial(AngelEye, live=False),
     options=OPTIONS,
+    check=_words,
 )

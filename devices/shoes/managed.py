@@ -84,4 +84,5 @@ SPEC = DriverSpec(
     controlled=partial(ManagedControlled, dialect=DIALECT),
     decoder=partial(ManagedDecoder, dialect=DIALECT),
     options=OPTIONS,
+    check=DIALECT.body,
 )

@@ -95,7 +95,10 @@ DIALECT = Dialect(
         STATUS,
         CommandDef(CommandSpec("settings", "settings, checked", reads=True), *SETTINGS, check_settings),
         CommandDef(
-            CommandSpec("start", "start a cycle with the host's token", args=("token",), moves_cards=True),
+            CommandSpec(
+                "start", "start a cycle with the host's token",
+                args=("token",), moves_cards=True, makes_token=True,
+            ),
             SHUFFLER, 1, _check_start,
         ),
         CommandDef(CommandSpec("abort", "abort the running cycle"), SHUFFLER, 2, _check_nothing),
@@ -118,4 +121,5 @@ SPEC = DriverSpec(
     controlled=partial(ManagedControlled, dialect=DIALECT),
     decoder=partial(ManagedDecoder, dialect=DIALECT),
     options=OPTIONS,
+    check=DIALECT.body,
 )

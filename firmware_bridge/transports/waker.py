@@ -7,10 +7,13 @@ import threading
 
 
 class Waker:
-    """Register `fileno()` for reading; call `drain` when it is ready. `wake` and `close` are thread-safe."""
+    """Register `fileno()` for reading; call `drain` when it is ready. `wake` and `close` are thread-safe.
+
+    A signal handler may call `wake` too, wherever its thread is: the lock lets the same thread in again.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)

@@ -1,0 +1,37 @@
+"""Ctrl-C, SIGTERM and a closed terminal for the commands that hold a port: a flag, and an end of its wait.
+
+An exception would land anywhere, also between bytes sent and what is known of them.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+WANTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ending:
+    """`by` is the name of the first signal that came; None while the command shall go on."""
+
+    by: str | None = None
+
+
+@contextmanager
+def ended_by_signals(wake: Callable[[], None]) -> Iterator[Ending]:
+    """Signals are kept in the Ending; `wake` (a transport's) ends a read under way. Main thread only."""
+    told = Ending()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        told.by = told.by or signal.Signals(number).name
+        wake()
+
+    before = {number: signal.signal(number, end) for number in WANTED}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
