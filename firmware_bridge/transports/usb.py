@@ -82,6 +82,7 @@ class UsbReceiver:
             with translated(self._name, opening=True):
                 self._open()
                 self._drain()
+                self._poll.register(self._waker, select.POLLIN)
         except BaseException:
             self.close()
             raise
@@ -90,12 +91,7 @@ class UsbReceiver:
         if self._transfer is None:
             raise LinkLost(f"{self._name} is not open")
         with self._living:
-            if not self._transfer.done:
-                for fd, _ in self._poll.poll(max(0.0, min(timeout, MAX_WAIT)) * 1000):
-                    if fd == self._waker.fileno():
-                        self._waker.drain()
-                self._backend.handle_events()
-            return self._take() if self._transfer.done else b""
+            return self._take() if self._wait(timeout) else b""
 
     def wake(self) -> None:
         self._waker.wake()
@@ -118,6 +114,20 @@ class UsbReceiver:
     def dispose(self) -> None:
         self.close()
         self._waker.close()
+
+    def _wait(self, timeout: float) -> bool:
+        """Until the transfer is done; False after `timeout` or a wake. Other news of libusb ends no wait."""
+        assert self._transfer is not None
+        end = time.monotonic() + max(0.0, min(timeout, MAX_WAIT))
+        while not self._transfer.done:
+            left = max(0.0, end - time.monotonic())
+            ready = [fd for fd, _ in self._poll.poll(left * 1000)]
+            if woken := self._waker.fileno() in ready:
+                self._waker.drain()
+            self._backend.handle_events()
+            if woken or (not ready and not left):
+                break
+        return self._transfer.done
 
     def _open(self) -> None:
         self._backend = libusb.make_backend()
@@ -156,7 +166,6 @@ class UsbReceiver:
         self._size = packet if self._hid else -(-READ_SIZE // packet) * packet
         self._submit()
         self._poll = select.poll()
-        self._poll.register(self._waker, select.POLLIN)
         for fd, events in self._backend.pollfds():
             self._poll.register(fd, events)
 
@@ -210,9 +219,9 @@ class UsbReceiver:
         """Old input is thrown away, so that a session begins with its own answers."""
         end = time.monotonic() + DRAIN_S
         for _ in range(DRAIN_LIMIT):
-            self.read(max(0.0, end - time.monotonic()))
-            if time.monotonic() >= end:
+            if not self._wait(end - time.monotonic()):
                 return
+            self._take()
 
     def _busy(self, found: usb_find.Found) -> Busy:
         holder = locks.opened_by(found.node)
@@ -235,8 +244,8 @@ class UsbTransport(UsbReceiver):
                 raise
         if sent < len(data):
             raise LinkLost(
-                f"{self._label} took only {sent} of {len(data)} bytes: its state must be asked before "
-                "anything is repeated"
+                f"{self._label} took only {sent} of {len(data)} bytes in {timeout:g} s: its state must be "
+                "asked before anything is repeated"
             )
 
     def _send(self, data: bytes, milliseconds: int) -> int:

@@ -8,7 +8,8 @@ import socket
 import tty
 
 from firmware_bridge.clock import SystemClock
-from firmware_bridge.transports import mem, open_transport
+from firmware_bridge.transports import libusb, mem, open_transport
+from tests.support.usb import SimHidPeer, SimUsbPeer
 
 CLOCK = SystemClock()
 
@@ -28,6 +29,9 @@ class PtyPeer:
         while len(out) < size and select.select([self.master], [], [], 2)[0]:
             out += os.read(self.master, size - len(out))
         return out
+
+    def take_no_more(self):
+        """Nobody reads: the buffers on the way fill up."""
 
     def cut(self):
         for fd in (self.master, self.spare):
@@ -58,6 +62,9 @@ class TcpPeer:
         while len(out) < size:
             out += self.socket.recv(size - len(out))
         return out
+
+    def take_no_more(self):
+        """As on a pty."""
 
     def cut(self):
         self.accepted().close()
@@ -100,6 +107,25 @@ class MemPeer:
 
     def close(self):
         mem.unplug("unit")
+
+
+class UsbPeer(SimUsbPeer):
+    """A bulk device on a simulated bus, which transports find while it lives."""
+
+    def __init__(self):
+        super().__init__()
+        self._before, libusb.make_backend = libusb.make_backend, self.backend
+
+    def take_no_more(self):
+        self.device.accept(1024)
+
+    def close(self):
+        libusb.make_backend = self._before
+        super().close()
+
+
+class HidPeer(UsbPeer, SimHidPeer):
+    """The same with interrupt reports."""
 
 
 @contextlib.contextmanager

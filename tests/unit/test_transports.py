@@ -9,10 +9,10 @@ import pytest
 
 from firmware_bridge import errors
 from firmware_bridge.transports import UsbName, open_receiver, open_transport, parse_uri
-from tests.support.peers import CLOCK, MemPeer, PtyPeer, TcpPeer, read_all, using
+from tests.support.peers import CLOCK, HidPeer, MemPeer, PtyPeer, TcpPeer, UsbPeer, read_all, using
 
 
-@pytest.mark.parametrize("kind", [PtyPeer, TcpPeer, MemPeer])
+@pytest.mark.parametrize("kind", [PtyPeer, TcpPeer, MemPeer, UsbPeer, HidPeer])
 class TestEveryTransport:
     def test_bytes_pass_unchanged_both_ways(self, kind):
         peer = kind()
@@ -44,7 +44,7 @@ class TestEveryTransport:
         with using(peer) as transport:
             transport.open()
             peer.cut()
-            with pytest.raises(errors.Absent, match=r"not there|nothing is plugged"):
+            with pytest.raises(errors.Absent, match=r"not there|nothing is plugged|no USB device"):
                 transport.open()
 
     def test_opens_again_after_a_close(self, kind):
@@ -77,7 +77,7 @@ class TestEveryTransport:
             transport.wake()
 
 
-@pytest.mark.parametrize("kind", [PtyPeer, TcpPeer])
+@pytest.mark.parametrize("kind", [PtyPeer, TcpPeer, UsbPeer, HidPeer])
 class TestWaiting:
     def test_wake_ends_a_read_from_another_thread(self, kind):
         peer = kind()
@@ -120,6 +120,7 @@ class TestWaiting:
         peer = kind()
         with using(peer) as transport:
             transport.open()
+            peer.take_no_more()
             start = CLOCK.now()
             with pytest.raises(errors.LinkLost, match=r"took only [1-9]\d+ of 20000000 bytes in 0.2 s"):
                 transport.write(bytes(20_000_000), timeout=0.2)
