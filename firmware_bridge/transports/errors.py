@@ -24,15 +24,18 @@ _OPENING: dict[int, type[BridgeError]] = {
 
 
 class translated:  # noqa: N801 - read as a word: `with translated(...)`
-    """Let nothing but BridgeErrors out of a block. `port` names the port for people.
+    """Let nothing but BridgeErrors out of a block. `port` is for people, `check` what they should look at.
 
     While opening, errors tell what stands in the way; afterwards each of them means that the handle is dead.
     """
 
-    __slots__ = ("_opening", "_port")
+    __slots__ = ("_check", "_opening", "_port")
 
-    def __init__(self, port: str, *, opening: bool = False) -> None:
+    def __init__(
+        self, port: str, check: str = "the device, its cable and its power", *, opening: bool = False
+    ) -> None:
         self._port = port
+        self._check = check
         self._opening = opening
 
     def __enter__(self) -> None:
@@ -60,14 +63,12 @@ class translated:  # noqa: N801 - read as a word: `with translated(...)`
                 f"{self._port} cannot be used like this ({_text(error)}): "
                 "is it a serial port, and are its settings right?"
             )
-        return Absent(
-            f"{self._port} is not there ({_text(error)}): check the device, its cable and its power"
-        )
+        return Absent(f"{self._port} is not there ({_text(error)}): check {self._check}")
 
     def _died(self, error: BaseException) -> BridgeError:
         if isinstance(error, NotImplementedError):
             return Unsupported(f"{self._port} cannot do this ({_text(error)})")
-        return LinkLost(f"{self._port} was lost ({_text(error)}): check the device, its cable and its power")
+        return LinkLost(f"{self._port} was lost ({_text(error)}): check {self._check}")
 
 
 def _errno(error: BaseException) -> int | None:

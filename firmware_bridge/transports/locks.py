@@ -54,6 +54,34 @@ def opened_by(device: str) -> Holder | None:
     return None
 
 
+def locked_by(device: str) -> Holder | None:
+    """Whose lock the kernel keeps on `device`; anybody may ask this, also about another user's process."""
+    try:
+        status = Path(device).stat()
+        table = Path("/proc/locks").read_text()
+    except OSError:
+        return None
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in table.splitlines():  # 1: FLOCK  ADVISORY  WRITE 2735 00:19:8 0 EOF
+        words = line.split()
+        if "FLOCK" in words and file in words:
+            pid = int(words[words.index(file) - 1])
+            if Path(f"/proc/{pid}").exists():  # a child may have inherited it from one that is gone
+                return Holder(pid, _program_of(pid))
+    return None
+
+
+def held_by(device: str) -> Holder | None:
+    """Who holds `device`, by the best evidence there is; also this process."""
+    named = holder(device)
+    if named is not None and named.sure:
+        return named
+    seen = locked_by(device)
+    if seen is None and not device.startswith("/dev/pts/"):  # the far end keeps a pseudo-terminal open too
+        seen = opened_by(device)
+    return seen or named
+
+
 def write(device: str) -> None:
     """Name this process as the holder; best effort, since the kernel's lock counts."""
     program = " ".join([Path(sys.argv[0]).name or "python", *sys.argv[1:2]])

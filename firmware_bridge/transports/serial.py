@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import grp
 import os
+import pwd
 import termios
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import serial
 
 from firmware_bridge.errors import Absent, Busy, Denied
-from firmware_bridge.transports import Uri, locks
+from firmware_bridge.transports import Uri, locks, serial_find
 from firmware_bridge.transports.wire import WireReceiver, Writing
 
 APPEARANCE_S = 2.0
@@ -21,18 +22,21 @@ APPEARANCE_S = 2.0
 
 
 class SerialReceiver(WireReceiver):
-    """A serial port, resolved anew at every open, so that a by-id link may point elsewhere each time."""
+    """A serial port, found anew at every open: a by-id link or a VID:PID:SERIAL may have moved."""
 
     def __init__(self, uri: Uri, baud: int) -> None:
         super().__init__(uri.text, uri.target)
         self._path = path = uri.target
+        self._wanted = uri.usb
         self._baud = uri.baud or baud
+        self._dtr, self._rts = uri.switch("dtr"), uri.switch("rts")
         self._port: serial.Serial | None = None
         self._device = path
 
     def describe(self) -> str:
         where = self._path if self._device == self._path else f"{self._path} -> {self._device}"
-        return f"serial port {where}, {self._baud} bit/s 8N1"
+        raised = "".join(f", {line} on" for line, on in (("DTR", self._dtr), ("RTS", self._rts)) if on)
+        return f"serial port {where}, {self._baud} bit/s 8N1{raised}"
 
     def open(self) -> None:
         try:
@@ -40,27 +44,30 @@ class SerialReceiver(WireReceiver):
         except Denied as error:
             raise self._rights(error) from error
         except Busy as error:
-            raise self._busy() from error
+            raise self._busy(locks.held_by(self._device)) from error
 
     def _open_handle(self) -> int:
-        self._device = os.path.realpath(self._path)
+        path = self._path if self._wanted is None else serial_find.the_one(self._wanted).device
+        self._device = os.path.realpath(path)
         if not Path(self._device).exists():
-            raise Absent(f"{self._path} is not there: check the device, its cable and its power")
-        other = locks.holder(self._device)
+            raise Absent(f"{self._path} is not there: check {self.check}")
+        other = locks.held_by(self._device)
         if other is not None and other.sure and other.pid != os.getpid():
-            raise self._busy()
+            raise self._busy(other)
         port = serial.Serial(
             baudrate=self._baud, timeout=0, write_timeout=0.5, exclusive=True, rtscts=False, dsrdtr=False
         )
         port.port = self._device
-        port.dtr = False
-        port.rts = False
+        port.dtr = self._dtr
+        port.rts = self._rts
         port.open()
         self._port = port
+        if self._dtr or self._rts:
+            _keep_lines(port.fileno())
         if not _is_pty(self._device):
             fcntl.ioctl(port.fileno(), termios.TIOCEXCL)
         with contextlib.suppress(OSError, ValueError, NotImplementedError):
-            port.set_low_latency_mode(True)  # only some drivers know it
+            port.set_low_latency_mode(True)  # only some drivers know it, and none keeps it over a replug
         locks.write(self._device)
         return port.fileno()
 
@@ -79,26 +86,23 @@ class SerialReceiver(WireReceiver):
 
     def _end_of_input(self) -> str:
         other = locks.holder(self._device)
+        if other is None and not _is_pty(self._device):
+            other = locks.opened_by(self._device)
         thief = f" ({other} has it open too)" if other and other.sure and other.pid != os.getpid() else ""
         return (
             f"{self._name} was readable but empty: it was unplugged, or another program took the bytes{thief}"
         )
 
-    def _busy(self) -> Busy:
-        other = locks.holder(self._device)
+    def _busy(self, other: locks.Holder | None) -> Busy:
         who = str(other) if other else "another program"
         return Busy(f"{self._path} is held by {who}: stop it, or wait until it lets go")
 
     def _rights(self, error: Denied) -> Absent | Denied:
+        remedy = rights_hint(self._device)
         try:
-            status = Path(self._device).stat()
-            group = grp.getgrgid(status.st_gid).gr_name
-            age = time.time() - status.st_ctime
-        except (OSError, KeyError):
-            return Denied(f"{error}: add the user to the group dialout (sudo usermod -aG dialout USER)")
-        if group == "root" or not status.st_mode & 0o060:  # nobody gains by joining that group
-            group = "dialout"
-        remedy = f"add the user to the group {group} (sudo usermod -aG {group} USER) and log in again"
+            age = time.time() - Path(self._device).stat().st_ctime
+        except OSError:
+            return Denied(f"{error}: {remedy}")
         if 0 <= age < APPEARANCE_S and not _is_pty(self._device):
             return Absent(f"{error}; it appeared only now and its rights may still change. If not: {remedy}")
         return Denied(f"{error}: {remedy}")
@@ -106,6 +110,27 @@ class SerialReceiver(WireReceiver):
 
 class SerialTransport(SerialReceiver, Writing):
     """The command form."""
+
+
+def rights_hint(device: str) -> str:
+    """What a user without rights on `device` must do, word for word."""
+    group = "dialout"
+    with contextlib.suppress(OSError, KeyError):
+        status = Path(device).stat()
+        owner = grp.getgrgid(status.st_gid).gr_name
+        if owner != "root" and status.st_mode & 0o060:  # nobody gains by joining another one
+            group = owner
+    user = "USER"
+    with contextlib.suppress(KeyError):
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    return f"add the user to the group {group} (sudo usermod -aG {group} {user}) and log in again"
+
+
+def _keep_lines(handle: int) -> None:
+    """Without this the kernel lets both lines fall at closing, and the next opening would be an edge."""
+    settings = termios.tcgetattr(handle)
+    settings[2] &= ~termios.HUPCL
+    termios.tcsetattr(handle, termios.TCSANOW, settings)
 
 
 def _is_pty(device: str) -> bool:

@@ -18,12 +18,15 @@ MAX_WAIT = 3600.0
 class WireReceiver:
     """Base of the receive-only forms. A scheme gives `_open_handle`, `_close_handle` and `describe`."""
 
+    check = "the device, its cable and its power"
+    """What people should look at after a loss."""
+
     def __init__(self, uri: str, name: str) -> None:
         self._uri = uri
         self._name = name
         self._fd = -1
         self._poll = select.poll()
-        self._living = translated(name)
+        self._living = translated(name, self.check)
         self._waker = Waker()
         self._poll.register(self._waker, select.POLLIN)
 
@@ -39,7 +42,7 @@ class WireReceiver:
             raise Absent(f"{self._name} was disposed of and cannot be opened again")
         self.close()
         try:
-            with translated(self._name, opening=True):
+            with translated(self._name, self.check, opening=True):
                 fd = self._open_handle()
                 self._poll.register(fd, select.POLLIN)
         except BaseException:

@@ -18,7 +18,7 @@ import pytest
 import serial
 
 from firmware_bridge import errors
-from firmware_bridge.transports import locks, open_transport
+from firmware_bridge.transports import locks, open_receiver, open_transport
 from firmware_bridge.transports import serial as serial_module
 from firmware_bridge.transports.errors import translated
 from tests.support.peers import CLOCK, PtyPeer, read_all, using
@@ -47,8 +47,11 @@ class TestSerial:
             monkeypatch.setattr(locks, "holder", lambda device: locks.Holder(42, "minicom"))
             assert "process 42 (minicom) has it open too" in transport._end_of_input()
 
+    @pytest.mark.parametrize("known", [False, True])
     @pytest.mark.parametrize("held", [False, True])
-    def test_a_lock_file_of_a_process_we_may_not_look_into_only_names_it(self, lock_dir, monkeypatch, held):
+    def test_a_lock_file_of_a_process_we_may_not_look_into_only_names_it(
+        self, lock_dir, monkeypatch, held, known
+    ):
         """Its number may have been given to somebody else since: the kernel knows who holds the port."""
 
         def denied(self):
@@ -66,7 +69,10 @@ class TestSerial:
             other = os.open(device, os.O_RDWR | os.O_NOCTTY)
             try:
                 fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with pytest.raises(errors.Busy, match=r"process 1 \(old\)"):
+                if not known:  # as when the holder lives in another container
+                    monkeypatch.setattr(locks, "locked_by", lambda device: None)
+                named = rf"process {os.getpid()} \(py" if known else r"process 1 \(old\)"
+                with pytest.raises(errors.Busy, match=named):
                     transport.open()
             finally:
                 os.close(other)
@@ -234,19 +240,6 @@ class TestSerial:
             transport.open()
         transport.dispose()
 
-    def test_control_lines_are_off_before_the_port_opens(self, monkeypatch):
-        seen = []
-        real = serial.Serial.open
-
-        def spy(self):
-            seen.append((self.dtr, self.rts, self.exclusive, self.write_timeout, self.baudrate))
-            real(self)
-
-        monkeypatch.setattr(serial.Serial, "open", spy)
-        with using(PtyPeer()) as transport:
-            transport.open()
-        assert seen == [(False, False, True, 0.5, 4800)]
-
 
 @contextlib.contextmanager
 def unprivileged():
@@ -259,3 +252,145 @@ def unprivileged():
     finally:
         if root:
             os.seteuid(0)
+
+
+class TestLines:
+    """Field problem 9: pins 8 and 9 of a wrong cable; nothing is raised that nobody asked for."""
+
+    @pytest.fixture
+    def lines(self, monkeypatch):
+        """What is done to the modem lines, in order; a pty has none and refuses."""
+        done = []
+        real = fcntl.ioctl
+        names = {termios.TIOCMBIS: "raise", termios.TIOCMBIC: "lower", termios.TIOCMSET: "set"}
+        pins = {termios.TIOCM_DTR: "DTR", termios.TIOCM_RTS: "RTS"}
+
+        def ioctl(handle, request, *more):
+            if request in names:
+                done.append((names[request], pins[int.from_bytes(more[0], sys.byteorder)]))
+                return 0
+            return real(handle, request, *more)
+
+        monkeypatch.setattr(fcntl, "ioctl", ioctl)
+        return done
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ("", [("lower", "DTR"), ("lower", "RTS")]),
+            ("&dtr=off&rts=off", [("lower", "DTR"), ("lower", "RTS")]),
+            ("&dtr=on", [("raise", "DTR"), ("lower", "RTS")]),
+            ("&rts=on", [("lower", "DTR"), ("raise", "RTS")]),
+            ("&dtr=on&rts=on", [("raise", "DTR"), ("raise", "RTS")]),
+        ],
+    )
+    def test_field_09_dtr_and_rts_are_off_unless_the_uri_says_on(self, lines, settings, expected):
+        peer = PtyPeer()
+        peer.uri += settings
+        with using(peer) as transport:
+            for _ in range(2):
+                lines.clear()
+                transport.open()
+                transport.write(b"x")
+                transport.close()
+                assert lines == expected
+            raised = [pin for what, pin in expected if what == "raise"]
+            assert [pin for pin in ("DTR", "RTS") if f"{pin} on" in transport.describe()] == raised
+
+    def test_field_09_the_receive_only_form_raises_none_either(self, lines):
+        with using(PtyPeer(), open_receiver) as receiver:
+            receiver.open()
+        assert lines == [("lower", "DTR"), ("lower", "RTS")]
+
+    @pytest.mark.parametrize(("settings", "falls"), [("", True), ("&dtr=on", False), ("&rts=on", False)])
+    def test_field_09_closing_leaves_a_raised_line_as_it_is(self, settings, falls):
+        peer = PtyPeer()
+        before = termios.tcgetattr(peer.spare)
+        before[2] |= termios.HUPCL
+        termios.tcsetattr(peer.spare, termios.TCSANOW, before)
+        peer.uri += settings
+        with using(peer) as transport:
+            transport.open()
+            transport.close()
+            assert bool(termios.tcgetattr(peer.spare)[2] & termios.HUPCL) is falls
+
+    def test_the_port_is_set_up_before_it_opens(self, monkeypatch):
+        seen = []
+        real = serial.Serial.open
+
+        def spy(self):
+            seen.append((self.dtr, self.rts, self.exclusive, self.write_timeout, self.baudrate))
+            real(self)
+
+        monkeypatch.setattr(serial.Serial, "open", spy)
+        with using(PtyPeer()) as transport:
+            transport.open()
+        assert seen == [(False, False, True, 0.5, 4800)]
+
+    @pytest.mark.parametrize(
+        "error", [None, ValueError("no such flag"), OSError(errno.ENOTTY, "x")], ids=repr
+    )
+    def test_i17_low_latency_is_asked_for_at_every_open_and_may_be_refused(self, monkeypatch, error):
+        asked = []
+
+        def set_low_latency_mode(self, wanted):
+            asked.append(wanted)
+            if error is not None:
+                raise error
+
+        monkeypatch.setattr(serial.Serial, "set_low_latency_mode", set_low_latency_mode)
+        peer = PtyPeer()
+        with using(peer) as transport:
+            for _ in range(3):
+                transport.open()
+                peer.send(b"on")
+                assert read_all(transport, 2) == b"on"
+                transport.close()
+        assert asked == [True, True, True]
+
+
+@contextlib.contextmanager
+def opened_elsewhere(path, lock=False):
+    """Another process that has the port open, as `cat` has, or locked as a terminal program has."""
+    program = (
+        "import fcntl, os, sys; handle = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)\n"
+        "if sys.argv[2:]: fcntl.flock(handle, fcntl.LOCK_EX)\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, path, *["lock"] * lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout.readline() == b"held\n"
+        try:
+            yield child
+        finally:
+            child.communicate()
+
+
+class TestWhoHolds:
+    def test_i10_a_lock_without_a_lock_file_is_named_by_the_kernel(self, lock_dir):
+        peer = PtyPeer()
+        with using(peer) as transport, opened_elsewhere(peer.path, lock=True) as other:
+            with pytest.raises(errors.Busy, match=rf"held by process {other.pid} \(python"):
+                transport.open()
+            other.communicate()
+            transport.open()
+            assert locks.held_by(peer.path) == locks.Holder(os.getpid(), locks.holder(peer.path).program)
+
+    def test_i10_a_program_that_locks_nothing_is_named_too(self, lock_dir, monkeypatch):
+        """As `cat` on a real port: each would get half of the bytes. A pty's far end has it open as well."""
+        peer = PtyPeer()
+        with using(peer) as transport, opened_elsewhere(peer.path) as other:
+            transport.open()
+            transport.close()
+            assert locks.held_by(peer.path) is None
+            seen = locks.opened_by(peer.path)
+            assert (seen.pid, seen.sure) == (other.pid, True)
+            monkeypatch.setattr(locks, "held_by", locks.opened_by)
+            with pytest.raises(errors.Busy, match=rf"held by process {other.pid} \(python"):
+                transport.open()
+
+    def test_nobody_holds_what_is_not_there_or_not_locked(self, tmp_path):
+        assert locks.held_by(str(tmp_path / "none")) is None
+        (tmp_path / "free").touch()
+        assert locks.held_by(str(tmp_path / "free")) is None
