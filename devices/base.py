@@ -139,6 +139,7 @@ class DriverSpec:
     `decoder` makes the pure form that `decode` feeds: a Driver that needs no answer from a device.
     `options` are the configuration keys it reads, each with a line for people (law 9).
     `check` raises ValueError with a text for people when a command's arguments cannot be right.
+    `usb` are vendor and product ids of devices it fits, whether they come as USB or as serial ports.
     """
 
     name: str
@@ -152,6 +153,7 @@ class DriverSpec:
     decoder: Callable[[Setup], Driver]
     options: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[str, Mapping[str, Any]], object] = lambda name, args: None  # noqa: ARG005 - any will do
+    usb: frozenset[tuple[int, int]] = frozenset()
 
 
 class OptionError(ValueError):

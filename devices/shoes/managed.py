@@ -85,4 +85,5 @@ SPEC = DriverSpec(
     decoder=partial(ManagedDecoder, dialect=DIALECT),
     options=OPTIONS,
     check=DIALECT.body,
+    usb=frozenset({(0x1209, 0x0002)}),
 )
