@@ -32,14 +32,15 @@ class GarbageRun:
     def __bool__(self) -> bool:
         return self._count > 0
 
-    def add(self, data: bytes | bytearray, reason: str = NOISE) -> None:
+    def add(self, data: bytes | bytearray, reason: str = NOISE, count: int | None = None) -> None:
+        """`data` are the first of `count` bytes, or all of them."""
         if not data:
             return
         if self._reason == NOISE:
             self._reason = reason
         if len(self._data) < GARBAGE_LIMIT:
             self._data += data[: GARBAGE_LIMIT - len(self._data)]
-        self._count += len(data)
+        self._count += len(data) if count is None else count
 
     def join(self, run: Garbage) -> None:
         """Another run belongs to this one; its reason counts."""

@@ -67,7 +67,7 @@ class Decoder:
         self._scanned = 0
         self._spoilt = False  # the rest of a line that was cut off as too long
         self._packet = bytearray()
-        self._lines = bytearray()  # the raw lines of `_packet`, for a garbage report
+        self._lines = GarbageRun()  # the lines of `_packet` as they came, should it turn out to be none
         self._garbage = GarbageRun()
 
     @property
@@ -135,14 +135,17 @@ class Decoder:
             out.append(Text(text))
 
     def _piece(self, line: bytes, out: list[Frame | Garbage]) -> None:
+        text = line[2:].rstrip(b"\r\n")
         try:
-            raw = binascii.a2b_base64(line[2:].rstrip(b"\r\n"), strict_mode=True)
+            if len(text) % 4 or text.endswith(b"==="):  # Python before 3.13 takes too much padding
+                raise binascii.Error
+            raw = binascii.a2b_base64(text, strict_mode=True)
         except binascii.Error:
             return self._reject(line, BAD_BASE64)
         if line.startswith(NEXT) and not self._packet:
             return self._reject(line, NO_START)
         self._packet += raw
-        self._lines += line
+        self._lines.add(line)
         have, need = len(self._packet) - 2, int.from_bytes(self._packet[:2], "big")
         if have < 0 or not 10 <= need <= PACKET_LIMIT + 2 or have > need:
             return self._reject(b"", BAD_LENGTH)
@@ -154,16 +157,15 @@ class Decoder:
         out += self._garbage.take()
         out.append(Packet(packet))
         self._packet.clear()
-        self._lines.clear()
+        self._lines.take()
         return None
 
     def _reject(self, line: bytes, reason: str) -> None:
         """The packet under way and `line` are garbage for one reason."""
-        self._garbage.add(bytes(self._lines) + line, reason)
         self._packet.clear()
-        self._lines.clear()
+        self._lines.add(line)
+        for run in self._lines.take():
+            self._garbage.add(run.data, reason, run.count)
 
     def _abandon(self) -> None:
-        self._garbage.add(self._lines, UNFINISHED)
-        self._packet.clear()
-        self._lines.clear()
+        self._reject(b"", UNFINISHED)

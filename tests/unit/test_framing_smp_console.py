@@ -118,3 +118,19 @@ def test_100_kb_of_noise_before_a_packet_is_bounded():
 
 def test_long_text_comes_in_bounded_pieces():
     assert decode(b"a" * 600 + b"\n") == [Text(b"a" * 256), Text(b"a" * 256), Text(b"a" * 88)]
+
+
+@pytest.mark.parametrize("line", [b"\x04\x14\n", b"\x04\x14\r\r\r\r\n", b"\x04\x14AA==\n"])
+def test_a_packet_under_way_is_bounded_however_little_its_lines_carry(line):
+    decoder = Decoder()
+    decoder.feed(b"\x06\x09" + b"BAoA" + b"\n")
+    for _ in range(2000):
+        decoder.feed(line)
+    assert len(decoder._packet) + len(decoder._lines._data) <= 1034 + 64
+    assert decoder.feed(encode(SHORT))[-1] == Packet(SHORT)
+
+
+@pytest.mark.parametrize("text", [b"AAsIAAABAEBDAKDz1A===", b"AAsI====", b"AAsI=", b"AAs", b"AA=A"])
+def test_padding_that_is_too_much_or_in_the_middle_is_bad_base64(text):
+    line = b"\x06\x09" + text + b"\n"
+    assert decode(line) == [Garbage("bad base64", line, len(line))]
