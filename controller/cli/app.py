@@ -32,6 +32,7 @@ OWN = {
     "check": "validate a table.toml, each problem with its clause",
     "demo": "play shoes on simulated devices",
     "sim": "one simulated device on a pty or TCP port",
+    "ports": "what is plugged in, and the name to use for it",
     "monitor": "live device events of a port, read-only",
     "decode": "bytes of a file to device events",
     "journal": "verify, show, export or follow a journal",

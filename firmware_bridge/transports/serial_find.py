@@ -81,16 +81,15 @@ def several(name: UsbName, fitting: Iterable[Adapter]) -> str:
     fitting = list(fitting)
     count, where = len(fitting), " and ".join(map(str, fitting))
     kind = f"{name.vid:04x}:{name.pid:04x}"
-    serials = {a.serial for a in fitting}
     if len({a.place for a in fitting}) == 1:
         return f"serial adapter {name} has {count} ports ({where}): name one by its link in {BY_ID}"
-    if len(serials) == count and None not in serials:
-        named = " and ".join(f"{a.serial} ({a})" for a in fitting)
+    if len({a.serial for a in fitting}) > 1:
+        named = " and ".join(f"{a.serial or 'one without a serial number'} ({a})" for a in fitting)
         return (
             f"{count} serial adapters {kind} are there, {named}: name one by its serial number, "
-            f"as serial:{kind}:SERIAL"
+            f"as serial:{kind}:SERIAL, or the socket it is plugged into by its link in {BY_PATH}"
         )
-    say = "tell no serial number" if serials == {None} else f"say they are {' or '.join(map(str, serials))}"
+    say = f"say they are {fitting[0].serial}" if fitting[0].serial else "tell no serial number"
     return (
         f"{count} serial adapters {kind} {say} ({where}): nobody can tell them apart, so none is used; "
         f"unplug the one that is not meant, or name the socket it is plugged into by its link in {BY_PATH}"
