@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from firmware_bridge import smp
+from firmware_bridge.framing import smp_console
 from firmware_bridge.link import Done, Refused, Unknown
 from simulators.models.machine import Machine
 from tests.support.line import TOKEN, Line, Pieces, message_of, shoe_line, shuffler_line
@@ -176,3 +179,143 @@ def test_i28_a_repeat_is_answered_from_the_cache_even_in_a_storm_of_events() -> 
     line.run(2.0)
     assert len(line.of("fault_raised")) == 500
     assert line.kinds.count("link_up") == 1
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarted", "only unplugged"])
+@pytest.mark.parametrize("acted", [True, False], ids=["after it acted", "before it acted"])
+@pytest.mark.parametrize(("driver", "command", "args"), COMMANDS, ids=[f"{d} {c}" for d, c, _ in COMMANDS])
+def test_i38_gone_and_back_within_300_ms_brings_back_the_link_and_resends_nothing(
+    driver: str, command: str, args: dict[str, str], acted: bool, restarts: bool
+) -> None:
+    line, machine = ready(driver, command)
+    before, what, gone = len(machine.happenings), number_of(driver, command), []
+
+    def cut(frame: bytes) -> Pieces:
+        message = message_of(frame)
+        if (message.group, message.command) != what or gone:
+            return [(0.0, frame)]
+        gone.append(line.clock.now())
+        line.unplug()
+        if restarts:
+            line.device.reboot(off_s=0.2)
+        return []
+
+    if acted:
+        line.wire.up = cut
+    else:
+        line.wire.down = cut
+    line.wire.sent.clear()
+    line.command("a", command, **args)
+    line.run(0.3, lambda: bool(gone))
+    line.run(0.3)
+    line.replug()
+    line.run(5.0)
+    outcome = line.ends["a"]
+    assert isinstance(outcome, Unknown)
+    assert "unplugged" in outcome.reason
+    # a status is asked again by every session; of the command itself there is one copy
+    mine = [f for f in line.asked(*what) if message_of(f).op == 2]
+    assert len(mine) == (message_of(line.asked(*what)[0]).op == 2)
+    assert moved(machine, command, before) == (acted and command in MOVES)
+    kinds = [k for k in line.kinds if k in {"link_up", "link_down", "rebooted"}]
+    assert kinds == ["link_up", "link_down", "link_up"] + ["rebooted"] * restarts
+    back = line.times[[i for i, o in enumerate(line.log) if getattr(o, "kind", "") == "link_up"][1]]
+    assert back - gone[0] < 2.0
+
+
+# I-31: no storm without end
+
+
+def spoilt(frame: bytes) -> bytes:
+    """One character of a packet's text changed."""
+    return frame[:20] + (b"A" if frame[20:21] != b"A" else b"B") + frame[21:]
+
+
+@pytest.mark.parametrize(("driver", "command", "args"), COMMANDS, ids=[f"{d} {c}" for d, c, _ in COMMANDS])
+@pytest.mark.parametrize("how", ["spoilt", "other number", "nothing"])
+def test_i31_answers_that_are_wrong_for_ever_end_a_command_after_three_attempts(
+    driver: str, command: str, args: dict[str, str], how: str
+) -> None:
+    line, machine = ready(driver, command)
+    before, what = len(machine.happenings), number_of(driver, command)
+
+    def up(frame: bytes) -> Pieces:
+        message = message_of(frame)
+        if (message.group, message.command) != what:
+            return [(0.0, frame)]
+        if how == "spoilt":
+            return [(0.0, spoilt(frame))]
+        other = smp.encode(replace(message, sequence=message.sequence ^ 0x55))
+        return [(0.0, smp_console.encode(other))] if how == "other number" else []
+
+    line.wire.up = up
+    line.wire.sent.clear()
+    start = line.clock.now()
+    line.command("a", command, **args)
+    outcome = line.end_of("a")
+    assert isinstance(outcome, Unknown)
+    assert outcome.reason == "no answer within 0.5 s in 3 attempts"
+    assert line.clock.now() - start == pytest.approx(1.5)
+    assert len(answers(line, what)) == 3
+    assert moved(machine, command, before) == (command in MOVES)
+    line.run(20.0)
+    mine = [f for f in answers(line, what) if message_of(f).op == 2]
+    assert len(mine) in {0, 3}, "after Unknown nothing that moves is sent again"
+
+
+@pytest.mark.parametrize(("driver", "command", "args"), COMMANDS, ids=[f"{d} {c}" for d, c, _ in COMMANDS])
+def test_i31_a_device_that_refuses_for_ever_is_asked_once_for_each_command(
+    driver: str, command: str, args: dict[str, str]
+) -> None:
+    line, _ = ready(driver, command)
+    what = number_of(driver, command)
+
+    def up(frame: bytes) -> Pieces:
+        message = message_of(frame)
+        if (message.group, message.command) != what:
+            return [(0.0, frame)]
+        refusal = replace(message, body={"err": {"group": what[0], "rc": 4}})
+        return [(0.0, smp_console.encode(smp.encode(refusal)))]
+
+    line.wire.up = up
+    line.wire.sent.clear()
+    for number in range(20):
+        line.command(f"call {number}", command, **args)
+        assert line.end_of(f"call {number}", within=0.1) == Refused("4", "busy")
+    assert len(answers(line, what)) == 20
+    assert line.kinds.count("link_up") == 1
+
+
+def test_i31_a_line_that_spoils_everything_is_tried_less_and_less_often() -> None:
+    line, _ = shuffler_line()
+    line.wire.up = lambda frame: [(0.0, spoilt(frame))]
+    line.command("a", "start", token=TOKEN.hex())
+    assert isinstance(line.end_of("a", within=5.0), Unknown)
+    line.run(5.0)
+    line.wire.sent.clear()
+    line.run(3600.0)
+    assert len(line.wire.sent) <= 3 * 3600 / 9.5 + 12, "an echo in three attempts, then 8 s of rest"
+    assert line.kinds.count("link_down") == 1, "told once"
+    assert line.driver.counters.retries >= 2 * len(line.wire.sent) // 3 - 2
+
+
+# N-02: no piece of a frame is dropped in silence
+
+
+def test_n02_a_frame_that_ends_in_the_middle_of_something_is_told_and_not_completed() -> None:
+    line, machine = ready("managed-shuffler", "start")
+    whole: list[bytes] = []
+
+    def up(frame: bytes) -> Pieces:
+        if (message_of(frame).group, message_of(frame).command) != (66, 1):
+            return [(0.0, frame)]
+        whole.append(frame)
+        ends = (frame[:-2] + b"\n", frame[:-1] + b"=\n", frame[:-1] + b"\x06\n")
+        return [(0.0, ends[len(whole) - 1])]
+
+    line.wire.up = up
+    line.command("a", "start", token=TOKEN.hex())
+    assert isinstance(line.end_of("a"), Unknown)
+    assert len(whole) == 3
+    assert [e.reason for e in line.of("frame_rejected")] == ["bad base64"] * 3
+    assert machine.cycle == 1

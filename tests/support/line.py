@@ -21,6 +21,7 @@ from simulators.hosts.memory_host import Endpoint, MemoryHost
 from simulators.models.cards import Stack, make_batch
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
+from simulators.wire.angel_eye import SEQUENCES, AngelEye
 from simulators.wire.device import WireDevice
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
@@ -30,6 +31,7 @@ Pieces = Iterable[tuple[float, bytes]]
 Meddle = Callable[[bytes], Pieces]
 
 TOKEN = bytes(range(16))
+ALPHABETS = tuple(SEQUENCES)
 _PACKET = re.compile(rb"\x06\x09[A-Za-z0-9+/=]*\n(?:\x04\x14[A-Za-z0-9+/=]*\n)*")
 
 
@@ -40,6 +42,11 @@ def untouched(frame: bytes) -> Pieces:
 def packets_of(data: bytes) -> list[bytes]:
     """The console packets of a piece of wire, each with all its lines."""
     return [found.group() for found in _PACKET.finditer(data)]
+
+
+def telegrams_of(data: bytes) -> list[bytes]:
+    """The telegrams of a simulated Angel Eye, whose data bytes have their top bit set."""
+    return [piece for piece in re.split(rb"(?=\x05)", data) if piece]
 
 
 def message_of(frame: bytes) -> smp.Message:
@@ -116,8 +123,15 @@ class Line:
         self.log: list[Any] = []
         self.times: list[float] = []
         self.acks = True
-        setup = Setup("dev", Random(f"{seed}/driver"), resume, options)
-        self.driver: Any = getattr(load(driver), form)(setup)
+        self._name, self._form, self._options, self._seed = driver, form, options, seed
+        self.starts = 0
+        self.start(resume)
+
+    def start(self, resume: Resume) -> None:
+        """A new host program with the journal's knowledge; of the one before nothing is left."""
+        self.starts += 1
+        setup = Setup("dev", Random(f"{self._seed}/driver/{self.starts}"), resume, self._options)
+        self.driver: Any = getattr(load(self._name), self._form)(setup)
         self.port = Port("dev", MemTransport(self.wire, "mem:"), self.driver, self.clock, self._deliver)
 
     def _deliver(self, _: str, outputs: Sequence[object]) -> None:
@@ -217,3 +231,19 @@ def shoe_line(*, decks: int = 1, **more: Any) -> tuple[Line, Shoe]:
     machine.load(Stack(make_batch("red", decks)))
     machine.close_lid()
     return Line("managed-shoe", ManagedShoe(machine, decks=decks), **more).up(), machine
+
+
+def angel_eye_line(*, decks: int = 1, form: str = "controlled", **more: Any) -> tuple[Line, Shoe]:
+    """An Angel Eye whose cards the test draws; `sim_*` are the simulator's options, the rest the driver's."""
+    machine = Shoe(Random("shoe"))
+    machine.open_lid()
+    machine.load(Stack(make_batch("red", decks)))
+    machine.close_lid()
+    names = ("sequence", "bcc_includes_stx", "s_advances", "spacing", "nak_gap", "script")
+    device = AngelEye(machine, **{name: more.pop(f"sim_{name}") for name in names if f"sim_{name}" in more})
+    return Line("angel-eye", device, form=form, cut=telegrams_of, **more).up(), machine
+
+
+def drawn(machine: Shoe) -> list[str | None]:
+    """The faces of the cards that physically left the shoe, in order; None where its reader saw none."""
+    return [h.data["face"] for h in machine.happenings if h.kind == "drawn"]
