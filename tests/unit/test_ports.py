@@ -264,7 +264,7 @@ class TestShown:
         )
         assert shown().splitlines() == [
             "PORT                       WHAT                                    DRIVER            HELD BY",
-            "serial:0403:6001:FT0SHOE1  Shoe UART, /dev/null                    -                 process 7 (c)",
+            f"serial:0403:6001:FT0SHOE1  {'Shoe UART, /dev/null':<38}  {'-':<16}  process 7 (c)",
             "usb:1209:0001:SF0001       Cutcard Shuffler, /dev/bus/usb/001/002  managed-shuffler  -",
             trouble,
             "usb:1209:0001:SF0001       Cutcard Shuffler, /dev/bus/usb/001/003  managed-shuffler  -",
