@@ -33,8 +33,11 @@ OWN = {
     "demo": "play shoes on simulated devices",
     "sim": "one simulated device on a pty or TCP port",
     "ports": "what is plugged in, and the name to use for it",
+    "send": "one command to a device, and what became of it",
     "monitor": "live device events of a port, read-only",
     "decode": "bytes of a file to device events",
+    "capture": "record a wire to a file that Wireshark opens",
+    "replay": "play a capture's device back on a pty or TCP port",
     "journal": "verify, show, export or follow a journal",
     "machine": "the state machine as it runs",
     "bench": "the benchmark table",
@@ -85,7 +88,7 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _settle(sys.stdout)
+            settle(sys.stdout)
             raise typer.Exit(exits.FINE) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -166,10 +169,10 @@ def main(args: Sequence[str] | None = None) -> None:
         sys.exit(code)
     finally:
         for stream in (sys.stdout, sys.stderr):
-            _settle(stream)
+            settle(stream)
 
 
-def _settle(stream: TextIO | None) -> None:
+def settle(stream: TextIO | None) -> None:
     """A reader that left or a full disk must not change the exit code when the interpreter flushes last."""
     if stream is None:
         return

@@ -84,11 +84,13 @@ def _send(
 
 def _print(text: str) -> None:
     """Whatever becomes of our output, the exit code tells what became of the command."""
+    from controller.cli.app import settle
     from controller.cli.event_lines import output
 
     try:
         print(text, file=output(), flush=True)
     except OSError as error:
+        settle(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             print(f"cutcard: the answer cannot be printed: {error.strerror}", file=sys.stderr, flush=True)
 
@@ -212,7 +214,7 @@ def _carried_out(port: str, spec: DriverSpec, command: CommandSpec, args: Mappin
     from firmware_bridge.transports import parse_uri
 
     setup = Setup(spec.name, SystemRandom(), packets=parse_uri(port).packets)
-    wire, clock, talk, given, hint = open_wire(port, spec, write=True), SystemClock(), _Talk(), False, None
+    wire, clock, talk, given = open_wire(port, spec, write=True), SystemClock(), _Talk(), False
     pumped = Port(spec.name, wire, spec.controlled(setup), clock, talk.take)
     until = clock.now() + SESSION_S
     with ended_by_signals(wire.wake) as ending:
@@ -225,15 +227,14 @@ def _carried_out(port: str, spec: DriverSpec, command: CommandSpec, args: Mappin
                     talk.trouble = ("silent", f"the device gave no session within {SESSION_S:g} s")
                     break
                 pumped.step(FOREVER_S if given else until - clock.now())
-            hint = pumped.health().hint
+            hint, trouble = pumped.health().hint, talk.trouble or ("interrupted", f"{ending.by} came first")
         finally:
             pumped.close()
     outcome = talk.outcome
     if outcome is None and given:
         outcome = Unknown("our own program lost sight of it")
     if outcome is None:
-        code, why = talk.trouble or ("interrupted", f"{ending.by} came first")
-        return End("not_sent", _not_sent(command, _joined(why, hint)), code)
+        return End("not_sent", _not_sent(command, _joined(trouble[1], hint)), trouble[0])
     return _ended(spec, command, outcome, ending.by, hint)
 
 

@@ -227,6 +227,22 @@ class Live:
             host.close()
         self._selector.close()
 
+    # The cables
+
+    def unplug(self, device: str) -> None:
+        """Pull the cable of one device; harmless when it is out."""
+        host = self.hosts[device]
+        if host.plugged:
+            self._selector.unregister(host.fileno())
+            host.unplug()
+
+    def replug(self, device: str) -> None:
+        """The cable out, if it is in, and in again: another pty behind the same name."""
+        self.unplug(device)
+        host = self.hosts[device]
+        host.replug()
+        self._selector.register(host.fileno(), selectors.EVENT_READ)
+
     # The loop
 
     def run(self, until: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:

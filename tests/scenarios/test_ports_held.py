@@ -1,0 +1,163 @@
+"""Who holds a port: refused to a second program by name, and free again however the first one ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from controller import open_tables
+from controller.cli import app
+from firmware_bridge.transports import libusb, locks, open_transport
+from simulators.hosts.pty_host import PtyHost
+from simulators.hosts.usb_backend import SimBackend
+from simulators.hosts.usb_host import UsbHost
+from simulators.wire.framings import PACKETS
+from tests.support.desk import Child, Desk, desk, managed_shoe, never_answered, served
+
+SHOE = "managed-shoe"
+LOCK = (67, 1)
+
+
+@pytest.fixture
+def bench() -> Iterator[Desk]:
+    with desk() as made:
+        yield made
+
+
+def lock_files(pty: str) -> list[Path]:
+    return [d / locks._name(pty) for d in locks.LOCK_DIRS if (d / locks._name(pty)).exists()]
+
+
+class Held(NamedTuple):
+    """A command that holds a port until it is ended: when it is where we want it, and how it ends."""
+
+    args: str
+    prepare: Callable[[Any], Callable[[Child], bool]]
+    code: int
+    says: str
+
+
+def at_its_events(device: Any) -> Callable[[Child], bool]:
+    return lambda child: device.requests > 5
+
+
+def in_its_session(device: Any) -> Callable[[Child], bool]:
+    device.traps.set("silent", None)
+    return lambda child: device.requests > 0
+
+
+def in_its_command(device: Any) -> Callable[[Child], bool]:
+    heard = never_answered(device, *LOCK)
+    return lambda child: bool(heard)
+
+
+HELD = {
+    "monitor": Held("monitor --driver managed-shoe", at_its_events, 0, "listening on"),
+    "capture": Held("capture --driver managed-shoe -o FILE", at_its_events, 0, "listening on"),
+    "send in its session": Held(
+        "send --driver managed-shoe lock", in_its_session, 3, "lock was not sent: {signal} came first"
+    ),
+    "send in its command": Held(
+        "send --driver managed-shoe lock", in_its_command, 3, "({signal} came before the answer): it was sent"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("held", "number"),
+    [
+        ("monitor", signal.SIGTERM),
+        ("monitor", signal.SIGHUP),
+        ("capture", signal.SIGTERM),
+        ("send in its session", signal.SIGTERM),
+        ("send in its command", signal.SIGTERM),
+        ("send in its command", signal.SIGINT),
+    ],
+    ids=str,
+)
+def test_i52_a_signal_ends_it_and_leaves_no_handle_and_no_lock(
+    held: str, number: signal.Signals, bench: Desk, tmp_path: Path
+) -> None:
+    args, prepare, code, says = HELD[held]
+    device = managed_shoe()
+    ready = prepare(device)
+    host = bench.serve(PtyHost(device, tmp_path / "port"))
+    pty = str((tmp_path / "port").readlink())
+    command, *rest = args.replace("FILE", str(tmp_path / "x.pcapng")).split()
+    child = bench.cutcard(command, host.uri, *rest, alone=True)
+    bench.until(lambda: ready(child) or not child.open)
+    assert lock_files(pty)
+    child.process.send_signal(number)
+    took = bench.until(lambda: not child.open)
+    assert (child.code, took < 1.0) == (code, True), child.err
+    assert says.format(signal=number.name) in child.err[-1]
+    assert "Traceback" not in "".join(child.err)
+    assert lock_files(pty) == []
+    again = open_transport(host.uri)
+    again.open()
+    again.dispose()
+
+
+def test_i52_a_signal_gives_claim_and_kernel_driver_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    device = managed_shoe(PACKETS)
+    host = UsbHost(device)
+    host.usb.drivers = {0: "cutcard_test"}
+    host.replug()
+    monkeypatch.setattr(libusb, "make_backend", lambda: SimBackend(host.bus))
+    monkeypatch.setattr(open_tables, "any_open", lambda: False)
+    left: list[dict[str, int]] = []
+
+    def terminate(_: Any) -> None:
+        left.append(host.bus.left())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    device._commands[*LOCK, 2] = terminate  # type: ignore[assignment]
+    with served(host), pytest.raises(SystemExit) as end:
+        app.main(["send", f"{host.uri}?detach=on", "--driver", SHOE, "lock", "--json"])
+    assert end.value.code == 3
+    assert json.loads(capsys.readouterr().out)["outcome"] == "unknown"
+    assert left[0]["claims"] == left[0]["detached drivers"] == 1
+    assert host.bus.left() == {}
+
+
+def test_i10_a_port_that_another_command_holds_is_busy_and_its_holder_is_named(
+    bench: Desk, tmp_path: Path
+) -> None:
+    device = managed_shoe()
+    host = bench.serve(PtyHost(device, tmp_path / "port"))
+    first = bench.cutcard("monitor", host.uri, "--driver", SHOE, "--json")
+    bench.until(lambda: len(first.out) > 0 or not first.open)
+    asked = [bench.cutcard("send", host.uri, "--driver", SHOE, "lock", "--json")]
+    asked.append(bench.cutcard("monitor", host.uri, "--driver", SHOE))
+    asked.append(bench.cutcard("capture", host.uri, "--driver", SHOE, "-o", str(tmp_path / "x"), alone=True))
+    bench.until(lambda: not any(child.open for child in asked))
+    for child in asked:
+        assert child.code == 3
+        assert f"is held by process {first.pid} (" in child.err[-1]
+        assert len([line for line in child.err if line.startswith("cutcard: ")]) == 1
+    assert json.loads(asked[0].out[0]) == {
+        "command": "lock", "outcome": "not_sent", "code": "busy", "answer": None,
+    }  # fmt: skip
+    assert first.open
+    assert not device.machine.locked
+
+
+def test_i10_a_program_that_writes_no_lock_file_holds_it_too(bench: Desk, tmp_path: Path) -> None:
+    host = bench.serve(PtyHost(managed_shoe(), tmp_path / "port"))
+    with (tmp_path / "port").open("rb+", buffering=0) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        child = bench.cutcard("send", host.uri, "--driver", SHOE, "lock")
+        code, out, err = bench.end_of(child)
+    assert (code, out) == (3, [])
+    assert "lock was not sent" in err[0]
+    assert "is held by" in err[0]
+    assert len(err) == 1

@@ -1,0 +1,152 @@
+"""A device is unplugged under every command that holds its port: one sentence, exit code 3, nothing left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from firmware_bridge.capture import read_capture
+from firmware_bridge.transports import locks, open_transport
+from simulators.hosts.pty_host import PtyHost
+from simulators.hosts.tcp_host import TcpHost
+from tests.support.desk import Child, angel_eye, desk, managed_shoe, never_answered
+
+LOCK = (67, 1)
+ETX = b"\x03"
+NOTES = ("listening on", "recording to")
+"""What is said beside events while all is well."""
+
+
+class Pty:
+    """A serial port under a stable name; unplugged, its name is gone."""
+
+    def __init__(self, device: Any, place: Path) -> None:
+        self.host = PtyHost(device, place / "port")
+        self.pty = str((place / "port").readlink())
+
+    def unplug(self) -> None:
+        self.host.unplug()
+
+    def replug(self) -> None:
+        self.host.replug()
+
+    def is_free(self) -> bool:
+        return not any((d / locks._name(self.pty)).exists() for d in locks.LOCK_DIRS)
+
+
+class Tcp:
+    """A device behind a serial server that cuts the connection."""
+
+    def __init__(self, device: Any, place: Path) -> None:
+        del place
+        self.host = TcpHost(device)
+
+    def unplug(self) -> None:
+        self.host.drop_clients()
+
+    def replug(self) -> None:
+        """The server listens all the time."""
+
+    def is_free(self) -> bool:
+        return self.host.clients == 0
+
+
+Moment = Callable[[Child], bool]
+
+
+class Case(NamedTuple):
+    """A command without its PORT. `prepare` sets the device up and gives the moment to pull the plug."""
+
+    args: str
+    device: Callable[[], Any]
+    prepare: Callable[[Any], Moment]
+    outcome: str | None = None
+
+
+def listened_to(device: Any) -> Moment:
+    del device
+    return lambda child: len(child.err) > 0
+
+
+def has_a_session(device: Any) -> Moment:
+    del device
+    return lambda child: any('"link_up"' in line for line in child.out)
+
+
+def silent(device: Any) -> Moment:
+    """It answers nothing from the first request on."""
+    device.traps.set("silent", None)
+    return lambda child: device.requests > 0
+
+
+def loses_its_answers(device: Any) -> Moment:
+    heard = never_answered(device, *LOCK)
+    return lambda child: bool(heard)
+
+
+def hears_and_never_answers(device: Any) -> Moment:
+    """An Angel Eye whose receiver is all that works."""
+    heard: list[bytes] = []
+    device.receive = lambda data, now: heard.append(data)
+    return lambda child: b"".join(heard).count(ETX) > 0
+
+
+def recorded(device: Any) -> Moment:
+    return lambda child: device.requests > 5
+
+
+CASES = {
+    "monitor of what only talks": Case("monitor --driver angel-eye", angel_eye, listened_to),
+    "monitor of what is asked": Case("monitor --driver managed-shoe --json", managed_shoe, has_a_session),
+    "monitor in its session": Case("monitor --driver managed-shoe", managed_shoe, silent),
+    "send in its session": Case("send --driver managed-shoe --json lock", managed_shoe, silent, "not_sent"),
+    "send in its command": Case(
+        "send --driver managed-shoe --json lock", managed_shoe, loses_its_answers, "unknown"
+    ),
+    "send to what only says yes or no": Case(
+        "send --driver angel-eye --json lock", angel_eye, hears_and_never_answers, "unknown"
+    ),
+    "capture": Case("capture --driver managed-shoe -o FILE", managed_shoe, recorded),
+}
+
+
+@pytest.mark.parametrize("wire", [Pty, Tcp])
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_unplugged_under_a_command_one_sentence_exit_code_3_and_the_port_is_free(
+    wire: type[Pty | Tcp], case: Case, tmp_path: Path
+) -> None:
+    device = case.device()
+    moment = case.prepare(device)
+    file = tmp_path / "wire.pcapng"
+    command, *rest = case.args.replace("FILE", str(file)).split()
+    with desk() as bench:
+        line = wire(device, tmp_path)
+        bench.serve(line.host)
+        uri = line.host.uri
+        child = bench.cutcard(command, uri, *rest, alone=True)
+        bench.until(lambda: moment(child) or not child.open)
+        assert child.open, child.err
+        line.unplug()
+        took = bench.until(lambda: not child.open)
+        assert child.code == 3
+        assert took < 1.0
+        (said,) = (text for text in child.err if not text.startswith(NOTES))
+        assert said.startswith("cutcard: ")
+        assert any(word in said for word in ("was lost", "unplugged", "closed the connection"))
+        if case.outcome is not None:
+            told = json.loads(child.out[0])
+            assert told == {"command": "lock", "outcome": case.outcome, "code": told["code"], "answer": None}
+            assert ("may have happened" in said) == (case.outcome == "unknown")
+        bench.until(line.is_free)
+        line.replug()
+        again = open_transport(uri)
+        again.open()
+        again.dispose()
+    if command == "capture":
+        with file.open("rb") as source:
+            records = list(read_capture(source, str(file), pytest.fail))
+        assert sum(record.inbound for record in records) >= 5
