@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from controller import access, config
+from devices import registry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -33,3 +35,43 @@ def test_the_unit_is_notified_watched_and_may_write_where_the_example_does() -> 
     writable = values["ReadWritePaths"].split()
     for path in (loaded.socket, loaded.journal, loaded.key):
         assert str(path.parent) in writable
+
+
+def udev_rules() -> list[dict[str, str]]:
+    """Each rule's matches and assignments by key; one key stands once in a rule."""
+    rules = []
+    for line in (DEPLOY / "60-cutcard.rules").read_text().splitlines():
+        if line and not line.startswith("#"):
+            parts = re.findall(r'([\w{}/]+)([=!+]+)"([^"]*)"', line)
+            rules.append({key + ("=" if sign == "=" else ""): value for key, sign, value in parts})
+    return rules
+
+
+def test_i15_i18_every_device_that_a_driver_fits_has_its_udev_rules() -> None:
+    """ModemManager leaves it alone, it never falls asleep, and the daemon's group may open it."""
+    ids = {pair for name in registry.names() for pair in registry.load(name).usb}
+    assert {(0x1209, 1), (0x1209, 2)} <= ids
+    rules = udev_rules()
+    for vendor, product in ids:
+        names = f"{vendor:04x}", f"{product:04x}"
+        (whole,) = (r for r in rules if (r.get("ATTR{idVendor}"), r.get("ATTR{idProduct}")) == names)
+        (port,) = (r for r in rules if (r.get("ATTRS{idVendor}"), r.get("ATTRS{idProduct}")) == names)
+        assert (whole["SUBSYSTEM"], whole["ENV{DEVTYPE}"], port["SUBSYSTEM"]) == ("usb", "usb_device", "tty")
+        assert whole["ATTR{power/control}="] == "on"
+        assert port["ENV{ID_MM_PORT_IGNORE}="] == "1"
+        for rule in (whole, port):
+            assert rule["ENV{ID_MM_DEVICE_IGNORE}="] == "1"
+            assert (rule["GROUP="], rule["MODE="]) == (access.SOCKET_GROUP, "0660")
+
+
+def test_udev_rules_hold_for_a_device_that_comes_back_too() -> None:
+    first, *_, last = udev_rules()
+    assert (first["ACTION"], first["GOTO="], last["LABEL="]) == (
+        "add|change|bind",
+        "cutcard_end",
+        "cutcard_end",
+    )
+
+
+def test_no_rule_opens_a_port_to_everybody() -> None:
+    assert {rule.get("MODE=", "0660") for rule in udev_rules()} == {"0660"}
