@@ -7,6 +7,7 @@ from pathlib import Path
 
 from controller import access, config
 from devices import registry
+from firmware_bridge.transports import locks
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -35,6 +36,18 @@ def test_the_unit_is_notified_watched_and_may_write_where_the_example_does() -> 
     writable = values["ReadWritePaths"].split()
     for path in (loaded.socket, loaded.journal, loaded.key):
         assert str(path.parent) in writable
+
+
+def test_the_unit_may_open_every_kind_of_port() -> None:
+    lines = (DEPLOY / "cutcard@.service").read_text().splitlines()
+    allowed = {line.removeprefix("DeviceAllow=") for line in lines if line.startswith("DeviceAllow=")}
+    assert allowed == {f"char-{kind} rw" for kind in ("ttyUSB", "ttyACM", "ttyS", "usb_device")}
+    (families,) = (
+        line.split("=")[1].split() for line in lines if line.startswith("RestrictAddressFamilies=")
+    )
+    assert {"AF_INET", "AF_INET6", "AF_NETLINK"} <= set(families)
+    (writable,) = (line.split("=")[1].split() for line in lines if line.startswith("ReadWritePaths="))
+    assert f"-{locks.LOCK_DIRS[0]}" in writable
 
 
 def udev_rules() -> list[dict[str, str]]:
