@@ -32,7 +32,7 @@ Meddle = Callable[[bytes], Pieces]
 
 TOKEN = bytes(range(16))
 ALPHABETS = tuple(SEQUENCES)
-_PACKET = re.compile(rb"\x06\x09[A-Za-z0-9+/=]*\n(?:\x04\x14[A-Za-z0-9+/=]*\n)*")
+_PACKET = re.compile(rb"(\x06\x09[A-Za-z0-9+/=]*\n(?:\x04\x14[A-Za-z0-9+/=]*\n)*)")
 
 
 def untouched(frame: bytes) -> Pieces:
@@ -40,8 +40,8 @@ def untouched(frame: bytes) -> Pieces:
 
 
 def packets_of(data: bytes) -> list[bytes]:
-    """The console packets of a piece of wire, each with all its lines."""
-    return [found.group() for found in _PACKET.finditer(data)]
+    """The console packets of a piece of wire, each with all its lines, and the text between them."""
+    return [piece for piece in _PACKET.split(data) if piece]
 
 
 def telegrams_of(data: bytes) -> list[bytes]:
