@@ -152,8 +152,10 @@ class Port:
         self._wake()
 
     def _wake(self) -> None:
+        """A request waits for an opening that is under way; only the end of all breaks it off."""
         self._nudge.set()
-        self._transport.wake()
+        if self._open or self._stopping:
+            self._transport.wake()
 
     # The owner thread
 
@@ -294,7 +296,8 @@ class Port:
         try:
             self._transport.open()
         except BridgeError as error:
-            self._unavailable(error, outputs)
+            if not self._stopping:
+                self._unavailable(error, outputs)
             return
         self._open = True
         self._mute_bytes = 0

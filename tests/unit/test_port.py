@@ -393,6 +393,42 @@ def test_commands_and_stop_work_while_the_port_is_absent(tmp_path, monkeypatch):
     assert sum(isinstance(i, Unavailable) for i in log.items) == 1
 
 
+class Slow:
+    """An opening that takes until `wake`, as connecting to a machine that is switched off does."""
+
+    uri = "slow:"
+
+    def __init__(self):
+        self.begun, self.woken = threading.Event(), threading.Event()
+
+    def open(self):
+        self.begun.set()
+        assert self.woken.wait(3)
+        raise errors.Absent("broken off on our side")
+
+    def wake(self):
+        self.woken.set()
+
+    def close(self):
+        pass
+
+    dispose = close
+
+
+def test_a_request_does_not_break_off_an_opening_and_stop_does_without_a_word():
+    slow, log = Slow(), Log()
+    port = Port("shoe", slow, Echo(), SystemClock(), log)
+    port.start()
+    assert slow.begun.wait(3)
+    port.command("c1", "lock")
+    port.ack(1)
+    assert not slow.woken.wait(0.05)
+    port.stop()
+    assert slow.woken.is_set()
+    (end,) = log.items
+    assert (end.call_id, type(end.outcome)) == ("c1", NotSent)
+
+
 def test_fifty_losses_leave_no_handle():
     driver, log, clock = Echo(), Log(), VirtualClock()
 
