@@ -10,7 +10,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Protocol
 
@@ -94,6 +95,22 @@ _Transfer._fields_ = (
 
 class PollableLibusb(libusb1._LibUSB):  # type: ignore[misc]  # noqa: SLF001 - pyusb keeps one context a process; each port needs its own
     """A libusb context of one transport. Made anew at each open, so that it sees the bus as it is now."""
+
+    def __init__(self, lib: ctypes.CDLL) -> None:
+        super().__init__(lib)
+        self._given: list[weakref.ref[Any]] = []
+
+    def enumerate_devices(self) -> Iterator[Any]:
+        devices = list(super().enumerate_devices())
+        self._given += map(weakref.ref, devices)
+        return iter(devices)
+
+    def _finalize_object(self) -> None:
+        """Devices go before their context, also those that the frames of an error on its way still hold."""
+        for given in self._given:
+            if (device := given()) is not None:
+                device.finalize()
+        super()._finalize_object()
 
     def pollfds(self) -> list[tuple[int, int]]:
         found = self.lib.libusb_get_pollfds(self.ctx)
