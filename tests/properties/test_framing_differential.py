@@ -19,6 +19,8 @@ from simulators.models.shoe import Shoe
 from simulators.wire import angel_eye as shoe_side
 from simulators.wire import cbor, console
 from simulators.wire.angel_eye import AngelEye
+from simulators.wire.framings import PACKETS as PACKETS_ON_USB
+from simulators.wire.managed_shoe import ManagedShoe
 from tests.support.streams import CODECS, COMMANDS, PACKETS, damaged, hostile
 
 LONG = [packet for packet in PACKETS if len(packet) > smp_console.RAW_PER_LINE]
@@ -93,6 +95,28 @@ def test_the_explained_differences_of_the_console():
     one_byte = b"\x00\x03a" + binascii.crc_hqx(b"a", 0).to_bytes(2, "big")  # no packet: it has no header
     short = b"\x06\x09" + binascii.b2a_base64(one_byte)
     assert (ours(short), theirs(short)) == ([], [b"a"])
+
+
+# Transfers
+
+
+def test_a_device_takes_the_same_transfers_for_requests_as_our_decoder():
+    device = ManagedShoe(Shoe(Random(1)), framing=PACKETS_ON_USB)
+    taken = glued = 0
+    for chunks, _ in hostile(CODECS[2], Random("transfers"), 300_000):
+        for chunk in chunks:
+            before = device.requests
+            device.receive(chunk, 0.0)
+            items = smp_packets.Decoder().feed(chunk)
+            asked = [i.data for i in items if isinstance(i, smp_packets.Packet) and i.data[0] & 7 in {0, 2}]
+            if len(chunk) > len(asked[0] if asked else chunk):
+                glued += 1  # we forgive a device its missing zero-length packet; it need not forgive us
+                assert device.requests == before
+            else:
+                taken += len(asked)
+                assert device.requests - before == len(asked), chunk
+    assert taken > 200
+    assert glued > 10
 
 
 # CBOR bodies

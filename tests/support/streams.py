@@ -118,9 +118,13 @@ def damaged(frame: bytes, random: Random) -> bytes:
     return bytes(broken)
 
 
+_READS = (1, 7, 64, 64, *[4096] * 28)
+"""Largest reads: few byte by byte, which take most of the time."""
+
+
 def pieces(data: bytes, random: Random) -> list[bytes]:
     """A stream as it may arrive: whole, byte by byte, or in reads of any size."""
-    most = random.choice((1, 7, 64, 4096, 4096, 4096))
+    most = random.choice(_READS)
     out, at = [], 0
     while at < len(data):
         step = random.randrange(1, most + 1)
