@@ -1,4 +1,4 @@
-"""A thousand million bytes of junk for each codec: no good frame is hidden, no buffer grows, nothing is raised."""
+"""A thousand million bytes of junk a codec: no good frame is hidden, no buffer grows, nothing is raised."""
 
 from __future__ import annotations
 
