@@ -7,6 +7,7 @@ one of them may not be asked (I-44).
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,12 @@ def _usb(adapters: list[serial_find.Adapter]) -> list[Plugged]:
         found = _usb_devices(backend, adapters)
     finally:
         backend.finalize()
-    return [_checked(one, found) for one in found]
+    return [_checked(one, found) for one in sorted(found, key=_order)]
+
+
+def _order(one: Plugged) -> tuple[bool, list[int]]:
+    """By socket; what is no port comes last."""
+    return one.uri is None, [int(number) for number in re.findall("[0-9]+", one.place or "")]
 
 
 def _usb_devices(backend: Any, adapters: list[serial_find.Adapter]) -> list[Plugged]:
