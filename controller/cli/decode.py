@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
 
 import typer
 
@@ -15,12 +16,14 @@ from firmware_bridge.clock import SystemClock
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from devices.base import DriverSpec
+    from devices.base import Counters, Driver, DriverOutput, DriverSpec
+    from firmware_bridge.capture import Record
 
 CHUNK = 65536
 STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
 BITS_PER_BYTE = 10
+_NO_STDIN = "standard input is closed: give a file, or pipe the bytes in"
 PROGRESS_S = 2.0
 """Seconds between two lines of progress on standard error."""
 
@@ -35,22 +38,21 @@ def decode(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="the bytes; - reads standard input")],
     driver: Annotated[str, typer.Option("--driver", metavar="D", help="whose wire this is, e.g. angel-eye")],
     form: Annotated[
-        Format, typer.Option("--format", help="raw bytes, or hex text with # comments")
+        Format, typer.Option("--format", help="raw bytes, hex text with # comments, or a pcapng capture")
     ] = Format.RAW,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
 ) -> None:
     """Decode captured bytes to device events. Rejected frames are events too: the exit code stays 0.
 
-    Bytes carry no times here: they are taken to arrive back to back at the driver's line rate.
+    A pcapng capture has times, and tells what the host sent. Raw bytes and hex text carry no times: they
+    are taken to arrive back to back at the driver's line rate.
     """
-    if form is Format.PCAPNG:
-        raise CommandError(
-            "this version reads raw bytes and hex text only: pcapng captures come with a later version; "
-            "export the bytes and use --format raw or --format hex"
-        )
     spec = driver_spec(driver)
-    chunks = _hex(file) if form is Format.HEX else _raw(file)
-    _decode(spec, chunks, as_json=as_json)
+    if form is Format.PCAPNG:
+        _decode(spec, _recorded(file), as_json=as_json)
+    else:
+        chunks = _hex(file) if form is Format.HEX else _raw(file)
+        _decode(spec, _paced(chunks, spec.baud / BITS_PER_BYTE), as_json=as_json)
 
 
 def driver_spec(name: str) -> DriverSpec:
@@ -63,71 +65,169 @@ def driver_spec(name: str) -> DriverSpec:
         raise CommandError(f"--driver {name}: {error}") from error
 
 
-def _decode(spec: DriverSpec, chunks: Iterator[bytes], *, as_json: bool) -> None:
-    from random import Random
+class _Piece(NamedTuple):
+    """Bytes that arrived together at `now` (s since the first). `at` is the time of day, if it is known."""
 
+    data: bytes
+    now: float
+    at: datetime | None = None
+    inbound: bool = True
+    packets: bool = False
+
+
+def _decode(spec: DriverSpec, batches: Iterator[Iterable[_Piece]], *, as_json: bool) -> None:
+    """Feed all pieces to the driver and print what it tells, batch by batch."""
     from controller.cli import event_lines
-    from devices.base import DriverOutput, Setup
-    from devices.events import DeviceEvent, FrameRejected, to_json
+    from devices.base import HearsHost
 
-    out = event_lines.output()
-    colour = out.isatty()
-    events = rejected = size = 0
-    rate = spec.baud / BITS_PER_BYTE
-    step = max(1, int(rate * STEP_S))
-    driver = spec.decoder(Setup(spec.name, Random(0)))
-
-    def show(outputs: Sequence[DriverOutput]) -> None:
-        nonlocal events, rejected
-        for event in outputs:
-            if isinstance(event, DeviceEvent):
-                events += 1
-                rejected += isinstance(event, FrameRejected)
-                found = to_json(event, at=None, masked=False)
-                line = event_lines.as_json(found) if as_json else event_lines.as_text(found, colour=colour)
-                out.write(line + "\n")
-
-    show(driver.start(0.0))
+    lines = _Lines(event_lines.output(), as_json=as_json)
+    driver: Driver | None = None
+    due: float | None = None
+    size, now, at = 0, 0.0, cast("datetime | None", None)
     clock = SystemClock()
     told_at = clock.now()
-    for chunk in chunks:
-        for at in range(0, len(chunk), step):
-            piece = chunk[at : at + step]
-            size += len(piece)
-            now = size / rate
-            if outputs := driver.feed(piece, now):
-                show(outputs)
+    for batch in batches:
+        for data, now, at, inbound, packets in batch:
+            if driver is None:
+                driver = _begun(spec, lines, packets=packets)
+            if due is not None and due < now:
+                _pass_time(driver, lines, now, at)
+            size += len(data)
+            if inbound:
+                outputs = driver.feed(data, now)
+            else:
+                outputs = driver.feed_host(data, now) if isinstance(driver, HearsHost) else ()
+            if outputs:
+                lines.show(outputs, at)
             due = driver.deadline()
             if due is not None and due <= now:
-                show(driver.tick(now))
-        out.flush()
+                lines.show(driver.tick(now), at)
+                due = driver.deadline()
+        lines.out.flush()
         if clock.now() - told_at >= PROGRESS_S:
             told_at = clock.now()
-            print(f"{size} bytes decoded, {events} events", file=sys.stderr, flush=True)
-    show(driver.lost("end of input", size / rate))
-    counted = driver.counters
-    if as_json:
-        summary = {
-            "kind": "summary",
-            "frames": counted.frames,
-            "events": events,
-            "repeats": counted.repeats,
-            "rejected": rejected,
-            "bytes": size,
-        }
-        out.write(event_lines.as_json(summary) + "\n")
-    else:
-        out.write(
-            f"{counted.frames} frames, {events} events, {counted.repeats} repeats, {rejected} rejected, "
-            f"{size} bytes\n"
+            print(f"{size} bytes decoded, {lines.events} events", file=sys.stderr, flush=True)
+    driver = driver or _begun(spec, lines, packets=False)
+    lines.show(driver.lost("end of input", now), at)
+    lines.end(driver.counters, size)
+
+
+def _begun(spec: DriverSpec, lines: _Lines, *, packets: bool) -> Driver:
+    from random import Random
+
+    from devices.base import Setup
+
+    driver = spec.decoder(Setup(spec.name, Random(0), packets=packets))
+    lines.show(driver.start(0.0), None)
+    return driver
+
+
+def _pass_time(driver: Driver, lines: _Lines, now: float, at: datetime | None) -> None:
+    """What fell due on a silent line before `now`, which is `at`, is told with its own time."""
+    due = driver.deadline()
+    while due is not None and due < now:
+        lines.show(driver.tick(due), None if at is None else at - timedelta(seconds=now - due))
+        before, due = due, driver.deadline()
+        if due is not None and due <= before:
+            return
+
+
+class _Lines:
+    """Prints events and the summary, and counts."""
+
+    def __init__(self, out: TextIO, *, as_json: bool) -> None:
+        self.out = out
+        self.events = self.rejected = 0
+        self._as_json = as_json
+        self._colour = out.isatty()
+
+    def show(self, outputs: Sequence[DriverOutput], at: datetime | None) -> None:
+        from controller.cli import event_lines
+        from devices.events import DeviceEvent, FrameRejected, to_json
+
+        for event in outputs:
+            if isinstance(event, DeviceEvent):
+                self.events += 1
+                self.rejected += isinstance(event, FrameRejected)
+                found = to_json(event, at=at, masked=False)
+                as_text = event_lines.as_json if self._as_json else self._text
+                self.out.write(as_text(found) + "\n")
+
+    def end(self, counted: Counters, size: int) -> None:
+        """The last line."""
+        from controller.cli import event_lines
+
+        if self._as_json:
+            summary = {
+                "kind": "summary",
+                "frames": counted.frames,
+                "events": self.events,
+                "repeats": counted.repeats,
+                "rejected": self.rejected,
+                "bytes": size,
+            }
+            self.out.write(event_lines.as_json(summary) + "\n")
+        else:
+            self.out.write(
+                f"{counted.frames} frames, {self.events} events, {counted.repeats} repeats, "
+                f"{self.rejected} rejected, {size} bytes\n"
+            )
+        self.out.flush()
+
+    def _text(self, found: Mapping[str, Any]) -> str:
+        from controller.cli import event_lines
+
+        return event_lines.as_text(found, colour=self._colour)
+
+
+def _paced(chunks: Iterator[bytes], rate: float) -> Iterator[Iterable[_Piece]]:
+    """Bytes without times, back to back at `rate` bytes/s."""
+    step = max(1, int(rate * STEP_S))
+    size = 0
+    for chunk in chunks:
+        yield (
+            _Piece(chunk[at : at + step], (size + min(at + step, len(chunk))) / rate)
+            for at in range(0, len(chunk), step)
         )
-    out.flush()
+        size += len(chunk)
+
+
+def _recorded(file: str) -> Iterator[Iterable[_Piece]]:
+    """The pieces of a capture with their own times. A file is looked through before anything is told."""
+    from firmware_bridge.capture import read_capture
+
+    if file == "-":
+        if sys.stdin is None:
+            raise CommandError(_NO_STDIN)
+        yield from _timed(read_capture(sys.stdin.buffer, _name(file), _note))
+        return
+    with open(file, "rb") as source:  # noqa: PTH123 - errors shall name the file as it was typed
+        if source.seekable():
+            for _ in read_capture(source, file, lambda _: None):
+                pass
+            source.seek(0)
+        yield from _timed(read_capture(source, file, _note))
+
+
+def _timed(records: Iterator[Record]) -> Iterator[Iterable[_Piece]]:
+    """Times that go back, as after a step of the recorder's clock, stand still for the driver."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    first, now = None, 0.0
+    for record in records:
+        first = record.at if first is None else first
+        now = max(now, (record.at - first) / 1e9)
+        at = epoch + timedelta(microseconds=record.at // 1000)
+        yield (_Piece(record.data, now, at, record.inbound, record.packets),)
+
+
+def _note(text: str) -> None:
+    print(f"cutcard: {text}", file=sys.stderr, flush=True)
 
 
 def _raw(file: str) -> Iterator[bytes]:
     if file == "-":
         if sys.stdin is None:
-            raise CommandError("standard input is closed: give a file, or pipe the bytes in")
+            raise CommandError(_NO_STDIN)
         stdin = cast("BufferedReader", sys.stdin.buffer)
         while chunk := stdin.read1(CHUNK):
             yield chunk

@@ -29,6 +29,7 @@ class RefusedByTable(CommandError):
 
 CODES = {
     "firmware_bridge.errors.BadUri": USAGE,
+    "firmware_bridge.capture.pcapng.CaptureError": USAGE,
     "firmware_bridge.errors.Refused": REFUSED,
     "firmware_bridge.errors.BridgeError": DEVICE,
     "devices.registry.DriverError": USAGE,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from controller.cli.exits import CommandError
+from controller.cli.wires import VARIABLE
 
 
 def run(
@@ -25,6 +26,12 @@ def run(
     loaded = config.load(table)
     log.configure(log_level)
     logger = log.get()
+    if os.environ.get(VARIABLE):
+        logger.warning(
+            "capture ignored",
+            variable=VARIABLE,
+            why="the wire of an open table shows cards nobody may see yet",
+        )
     for note in loaded.notes:
         logger.warning("not built", note=note)
     raise typer.Exit(daemon.serve(loaded, logger, os.environ))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import tty
 from pathlib import Path
 
@@ -46,6 +47,15 @@ class PtyHost:
     @property
     def plugged(self) -> bool:
         return self._master is not None
+
+    @property
+    def unread(self) -> bool:
+        """Whether bytes lie in the line that no reader has taken yet."""
+        if self._slave is None:
+            return False
+        line = select.poll()
+        line.register(self._slave, select.POLLIN)
+        return bool(line.poll(0))
 
     def fileno(self) -> int:
         """The master. It changes at every replug; OSError while unplugged."""

@@ -94,13 +94,6 @@ def test_bad_hex_is_one_clear_error(text: bytes, says: str) -> None:
     assert done.stdout == ""
 
 
-def test_pcapng_belongs_to_a_later_version() -> None:
-    done = run("--driver", "angel-eye", "--format", "pcapng", "x.pcapng")
-    assert isinstance(done.exception, CommandError)
-    assert done.exception.code == 2
-    assert "raw or --format hex" in str(done.exception)
-
-
 def test_an_unknown_driver_is_answered_with_the_nearest() -> None:
     done = run("--driver", "angle-eye", "-", data=b"")
     assert isinstance(done.exception, CommandError)
