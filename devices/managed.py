@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from devices.base import Counters, DriverOutput, Maker, OptionError, Setup
+from devices.base import Counters, DriverOutput, OptionError, Setup
 from devices.events import (
     DeviceEvent,
     GapPossible,
@@ -122,7 +122,7 @@ class Managed:
         self._dialect = dialect
         self._random = setup.random
         self._wait_ms = _wait_option(setup)
-        self._event = Maker(setup)
+        self._event = dialect.maker(setup)
         self._acked = setup.resume.n
         self._boot = setup.resume.boot
         self._since = 1 if setup.resume.seq is None else setup.resume.seq + 1
@@ -245,7 +245,7 @@ class Managed:
             # Before the status: what happens between the two is in both, never in neither.
             body: dict[str, Any] = {"since": 1, "max": 1}
             return self._ask(Exchange("ring", smp.Op.READ, READ_EVENTS, body, _check_ring), now)
-        if step in {"settings", "ring"}:
+        if step in {"settings", "ring"} and self._dialect.status is not None:
             return self._ask(exchange("status", self._dialect.status, {}), now)
         return self._up(now)
 
@@ -278,7 +278,7 @@ class Managed:
                 seq=None if self._foreign else self._since - 1,
                 boot=identity["boot"],
                 identity=identity,
-                status=self._session["status"],
+                status=self._session.get("status", {}),
                 settings=settings["settings"],
                 crc_ok=settings["crc_ok"],
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devices.base import Counters, DriverOutput, Maker, Setup
+from devices.base import Counters, DriverOutput, Setup
 from devices.events import (
     CommandDone,
     CommandRefused,
@@ -42,7 +42,7 @@ class ManagedDecoder:
         self.device = setup.device
         self.counters = Counters()
         self._dialect = dialect
-        self._event = Maker(setup)
+        self._event = dialect.maker(setup)
         self._decoder = framing(setup).decoder()
         self._boot: int | None = None
         self._since: int | None = None

@@ -26,7 +26,7 @@ from devices.events import (
 from firmware_bridge.framing import Garbage, smp_console, smp_packets
 from firmware_bridge.smp import Op
 
-OS, DEVICE, EVENTS, SHUFFLER, SHOE = 0, 64, 65, 66, 67
+OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
 ECHO: Final = (OS, 0)
 IDENTITY: Final = (DEVICE, 0)
 SETTINGS: Final = (DEVICE, 1)
@@ -78,18 +78,30 @@ class CommandDef:
 Translated = tuple[type[DeviceEvent], dict[str, Any]]
 
 
+class Discreet(Maker):
+    """Events without anything as it came over the wire: of this device even a stray byte may tell a card."""
+
+    __slots__ = ()
+
+    def __call__(self, kind: type[DeviceEvent], now: float, **fields: Any) -> DeviceEvent:
+        kept = {name: "" if name == "text" else value for name, value in fields.items() if name != "raw"}
+        return super().__call__(kind, now, **kept)
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What one class of device adds to the common protocol.
 
     `translate` gives the event for a ring entry of kind `k`, None for a kind it doesn't know, and raises
-    Malformed. `status` is the command whose answer a session starts with.
+    Malformed. `status` is the command whose answer a session starts with, None where a device has none.
+    `maker` makes its events.
     """
 
     device_class: str
-    status: CommandDef
+    status: CommandDef | None
     commands: tuple[CommandDef, ...]
     translate: Callable[[str, Body], Translated | None]
+    maker: type[Maker] = Maker
 
     def find(self, name: str) -> CommandDef:
         """The command of that name. Raises Malformed with a text for people."""

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from simulators.models.cards import RANKS
 from simulators.models.machine import Traps
+from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.wire.angel_eye import AngelEye
@@ -75,10 +77,18 @@ def _wrong_back_card(device: WireDevice, value: str | None, at: int | None) -> N
     device.machine.traps.set("wrong_back", at, value)
 
 
-def _misread(device: WireDevice, _: str | None, at: int | None) -> None:
-    if not isinstance(device.machine, Shoe):
-        raise UnfitFault("only a shoe can have this fault")
-    device.machine.traps.set("misread", at)
+def _misread(device: WireDevice, value: str | None, at: int | None) -> None:
+    if not isinstance(device.machine, Shoe | HoleCardReader):
+        raise UnfitFault("only a shoe or a hole-card reader can have this fault")
+    if value is not None and (value not in tuple(RANKS) or isinstance(device.machine, Shoe)):
+        raise UnfitFault(f"misread takes a VALUE on a hole-card reader alone, one of {RANKS}")
+    device.machine.traps.set("misread", at, value)
+
+
+def _error(device: WireDevice, _: str | None, at: int | None) -> None:
+    if not isinstance(device.machine, HoleCardReader):
+        raise UnfitFault("only a hole-card reader can have this fault")
+    device.machine.traps.set("error", at)
 
 
 def _silent(device: WireDevice, value: str | None, at: int | None) -> None:
@@ -104,7 +114,8 @@ FAULTS: Mapping[str, Fault] = {
     "jam": Fault("cards jam at place VALUE in mid-cycle", "cycle", _jam),
     "reboot_mid_cycle": Fault("power is lost for VALUE (0.2) s in mid-cycle", "cycle", _reboot_mid_cycle),
     "wrong_back_card": Fault("a card has a back of colour VALUE", "card or load", _wrong_back_card),
-    "misread": Fault("a card's face is not read", "card", _misread),
+    "misread": Fault("a card's face is not read; a reader takes it for VALUE", "card or look", _misread),
+    "error": Fault("it ends in an error", "look", _error),
     "silent": Fault("nothing is answered any more, or for VALUE s", "request", _silent),
     "duplicate_answer": Fault("an answer comes twice", "answer", _duplicate_answer),
     "late_answer": Fault("an answer comes VALUE (3) s late", "answer", _late_answer),

@@ -12,7 +12,11 @@ from simulators.hosts.usb_device import UsbDevice
 from simulators.wire.device import WireDevice
 
 VENDOR_ID = 0x1209
-PRODUCTS = {"shuffler": (0x0001, "Cutcard Shuffler"), "shoe": (0x0002, "Cutcard Shoe")}
+PRODUCTS = {
+    "shuffler": (0x0001, "Cutcard Shuffler"),
+    "shoe": (0x0002, "Cutcard Shoe"),
+    "reader": (0x0003, "Cutcard Reader"),
+}
 """Product id and name by the class that the device tells in its identity."""
 
 

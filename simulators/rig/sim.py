@@ -14,15 +14,18 @@ from simulators.hosts.host import Host
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.tcp_host import TcpHost
 from simulators.models.cards import Stack, make_batch
+from simulators.models.reader import HoleCardReader, RoundDealer
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.device import WireDevice
+from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
 
 DECKS = {"angel-eye": 8, "managed-shoe": 6, "managed-shuffler": 6}
+DEVICES = (*DECKS, "hole-card-reader")
 RELOAD_S = 5.0
 """A batch that was let out is put back so long after, since nobody else is there."""
 LISTEN = "pty:PATH or tcp:HOST:PORT"
@@ -34,10 +37,14 @@ class Misused(ValueError):
 
 def make(device: str, seed: object) -> WireDevice:
     """The simulated device with its cards inside. Raises Misused naming the nearest device."""
-    if device not in DECKS:
+    if device not in DEVICES:
         raise Misused(
-            f"there is no simulated device {device!r}{_near(device, DECKS)}; there are {_list(DECKS)}"
+            f"there is no simulated device {device!r}{_near(device, DEVICES)}; there are {_list(DEVICES)}"
         )
+    if device == "hole-card-reader":
+        reader = HoleCardReader()
+        RoundDealer(reader, Random(f"{seed}/hands"))
+        return ManagedReader(reader)
     fresh = Stack(make_batch("red", DECKS[device]))
     if device == "managed-shuffler":
         shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])

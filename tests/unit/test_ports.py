@@ -125,9 +125,10 @@ class TestSerial:
         assert parse_uri(port["uri"]).usb.serial == "A?b c/é"
 
     def test_our_devices_as_serial_ports_have_their_driver(self, monkeypatch, bus):
-        ids = [(0x1209, 1), (0x1209, 2), (0x1209, 3)]
+        ids = [(0x1209, 1), (0x1209, 2), (0x1209, 3), (0x1209, 9)]
         plug(monkeypatch, *(adapter(f"/dev/tty{n}", f"S{n}", vid=v, pid=n) for v, n in ids))
-        assert [p["driver"] for p in listed()["ports"]] == ["managed-shuffler", "managed-shoe", None]
+        drivers = ["managed-shuffler", "managed-shoe", "hole-card-reader", None]
+        assert [p["driver"] for p in listed()["ports"]] == drivers
 
     def test_who_holds_it(self, monkeypatch, bus):
         monkeypatch.setattr(locks, "held_by", lambda device: locks.Holder(4242, "picocom"))

@@ -78,6 +78,10 @@ EVENTS = [
     {"n": 42, "t": 1310, "k": "cut"},
     {"n": 43, "t": 1650, "k": "card", "c": None, "b": "red"},
 ]
+PEEKS = [
+    {"n": 1, "t": 900, "k": "peek", "result": "not natural"},
+    {"n": 2, "t": 61900, "k": "peek", "result": "natural"},
+]
 ONE_DECK = {rank + suit: 1 for suit in "CDHS" for rank in "A23456789TJQK"}
 
 VECTORS: list[tuple[str, int, int, int, int, object]] = [
@@ -106,6 +110,11 @@ VECTORS: list[tuple[str, int, int, int, int, object]] = [
     ("shoe status answer", 1, 67, 73, 0, {"locked": False, "lid": False, "empty": False, "drawn": 3}),
     ("lock", 2, 67, 74, 1, {}),
     ("error of version 0", 3, 67, 74, 1, {"rc": 1}),
+    ("peek", 0, 68, 75, 0, {}),
+    ("peek answer, natural", 1, 68, 75, 0, {"result": "natural"}),
+    ("peek answer, not natural", 1, 68, 76, 0, {"result": "not natural"}),
+    ("peek answer, error", 1, 68, 77, 0, {"result": "error"}),
+    ("events answer of a reader", 1, 65, 78, 0, {"boot": 7, "oldest": 1, "next": 3, "events": PEEKS}),
 ]  # fmt: skip
 
 

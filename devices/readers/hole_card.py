@@ -1,0 +1,72 @@
+"""Driver of a hole-card reader (docs/protocols/managed.md, group 68): whether there is a natural, no more."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from devices.base import CommandSpec, DriverSpec
+from devices.events import HoleCardChecked
+from devices.managed import OPTIONS, Managed
+from devices.managed_capture import ManagedDecoder
+from devices.managed_control import ManagedControlled
+from devices.managed_messages import (
+    READER,
+    Body,
+    CommandDef,
+    Dialect,
+    Discreet,
+    Malformed,
+    Translated,
+    fault,
+)
+
+_RESULTS = {"natural": "natural", "not natural": "not_natural", "error": "error"}
+"""What the wire says, and the word for it in events and answers."""
+
+
+def _check_peek(body: Body) -> dict[str, Any]:
+    """The result alone: whatever else a device tells stays here (law 7)."""
+    said = body.get("result")
+    result = _RESULTS.get(said) if isinstance(said, str) else None
+    if result is None:
+        raise Malformed("result is neither natural nor not natural nor error")  # it is not quoted
+    return {"result": result}
+
+
+def translate(kind: str, body: Body) -> Translated | None:
+    match kind:
+        case "peek":
+            return HoleCardChecked, _check_peek(body)
+        case "fault":
+            return fault(body)
+        case _:
+            return None
+
+
+DIALECT = Dialect(
+    device_class="reader",
+    status=None,
+    commands=(
+        CommandDef(
+            CommandSpec("peek", "look whether the hole card makes a natural; never its value", reads=True),
+            READER, 0, _check_peek,
+        ),
+    ),
+    translate=translate,
+    maker=Discreet,
+)  # fmt: skip
+SPEC = DriverSpec(
+    name="hole-card-reader",
+    role="reader",
+    games=frozenset({"blackjack"}),
+    baud=115200,
+    polled=True,
+    commands=tuple(c.spec for c in DIALECT.commands),
+    reader=partial(Managed, dialect=DIALECT),
+    controlled=partial(ManagedControlled, dialect=DIALECT),
+    decoder=partial(ManagedDecoder, dialect=DIALECT),
+    options=OPTIONS,
+    check=DIALECT.body,
+    usb=frozenset({(0x1209, 0x0003)}),
+)
