@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simulators.rig import bench_process, bench_wire
+from simulators.rig import bench_idle, bench_process, bench_wire
 from simulators.rig.bench_rows import Row
 
 
 def run(tell: Callable[[str], None]) -> list[Row]:
     """All rows, goal by goal; `tell` hears what is being measured."""
     rows: list[Row] = []
-    for name, measure in (*bench_wire.GOALS, *bench_process.GOALS):
+    for name, measure in (*bench_wire.GOALS, *bench_idle.GOALS, *bench_process.GOALS):
         tell(f"measuring {name} ...")
         rows += measure()
     return rows

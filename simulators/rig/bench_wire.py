@@ -31,7 +31,7 @@ from devices.events import LinkUp
 from devices.registry import load
 from firmware_bridge import smp
 from firmware_bridge.clock import SystemClock
-from firmware_bridge.framing import angel_eye, smp_console
+from firmware_bridge.framing import angel_eye, smp_console, smp_packets
 from firmware_bridge.link import Complete
 from firmware_bridge.port import Port
 from firmware_bridge.transports import open_transport
@@ -46,6 +46,9 @@ CARDS = 400
 BITS_A_BYTE = 10
 STREAM = 40_000
 NOISE = 1 << 20
+TRANSFERS = 5000
+FULL_SPEED = 19 * 64 * 1000
+"""Bytes a second of USB full-speed bulk at its best: 19 packets of 64 bytes a millisecond."""
 CHILD = "from simulators.rig.bench_child import main; main()"
 STATUS = smp.Message(smp.Op.READ, 67, 7, 0)
 
@@ -69,6 +72,42 @@ def decoders() -> Iterator[Row]:
         for size in (50, 200)
     )
     yield Row(1, "managed decoder, frame of 200 B against 50 B", long * 1e6, "us", short * 1e6, 4)
+    yield from usb_decoders()
+
+
+def usb_decoders() -> Iterator[Row]:
+    """One whole transfer a call: packets of 64 bytes with header and body, then events through the driver."""
+    one = smp.encode(smp.Message(smp.Op.READ_ANSWER, 65, 7, 0, {"t": "x" * (64 - smp.HEADER - 5)}))
+    rate = TRANSFERS * len(one) / min(_read(one) for _ in range(5))
+    yield Row(1, "managed packets over USB, one transfer a call", rate, "B/s", None, 2e6, at_least=True)
+    rings = [_ring(number) for number in range(1, 8 * TRANSFERS // 10, 8)]
+    rate = sum(map(len, rings)) / min(_told(rings) for _ in range(5))
+    yield Row(1, "managed driver over USB, 8 events a transfer", rate, "B/s", FULL_SPEED, 1, at_least=True)
+
+
+def _read(packet: bytes) -> float:
+    decoder = smp_packets.Decoder()
+    start = NOW()
+    for _ in range(TRANSFERS):
+        for item in decoder.feed(packet):
+            smp.decode(item.data)
+    return NOW() - start
+
+
+def _ring(first: int) -> bytes:
+    """The answer to a read of the ring: eight cards from number `first` on."""
+    keys = {"t": 1000 * first, "k": "card", "c": "8S", "b": "red"}
+    events = [{"n": number, **keys} for number in range(first, first + 8)]
+    body = {"boot": 7, "oldest": 1, "next": first + 8, "events": events}
+    return smp.encode(smp.Message(smp.Op.READ_ANSWER, 65, first % 256, 0, body))
+
+
+def _told(rings: Sequence[bytes]) -> float:
+    driver = load("managed-shoe").decoder(Setup("shoe", Random("bench"), packets=True))
+    start = NOW()
+    for ring in rings:
+        driver.feed(ring, 0.0)
+    return NOW() - start
 
 
 def _fed(decoder: Callable[[], angel_eye.Decoder | smp_console.Decoder], stream: bytes) -> float:
