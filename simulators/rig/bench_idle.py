@@ -64,7 +64,7 @@ def idle() -> Iterator[Row]:
 
 
 def _watched(pid: int, ports: int) -> tuple[float, float]:
-    """Percent of one processor, and wake-ups a second, over a while. Raises without an owner thread for each port."""
+    """Percent of one processor and wake-ups a second. Raises when a port has no owner thread."""
     time.sleep(1.0)
     before = Spent.of(pid)
     time.sleep(WATCHED_S)
