@@ -227,7 +227,9 @@ def _carried_out(port: str, spec: DriverSpec, command: CommandSpec, args: Mappin
                     talk.trouble = ("silent", f"the device gave no session within {SESSION_S:g} s")
                     break
                 pumped.step(FOREVER_S if given else until - clock.now())
-            hint, trouble = pumped.health().hint, talk.trouble or ("interrupted", f"{ending.by} came first")
+            hint, trouble = pumped.health().hint, talk.trouble
+            if ending.by is not None or trouble is None:
+                trouble = ("interrupted", f"{ending.by} came first")
         finally:
             pumped.close()
     outcome = talk.outcome

@@ -23,8 +23,10 @@ from controller import open_tables
 from controller.cli import monitor as monitor_module
 from controller.cli.app import app
 from controller.cli.monitor import PortError
+from devices import managed
 from firmware_bridge import smp
 from firmware_bridge.framing import smp_console
+from firmware_bridge.port import MUTE
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "angel_eye.json").read_text())
 GOOD = [bytes.fromhex(v["hex"]) for v in VECTORS["round_trip"]]
@@ -309,6 +311,36 @@ def test_a_silent_managed_device_ends_it_with_3() -> None:
     assert [e["kind"] for e in told(done)] == ["link_down"]
     assert isinstance(done.exception, PortError)
     assert "silent" in str(done.exception)
+
+
+@pytest.mark.parametrize(("driver", "ends"), [("angel-eye", 0), ("managed-shoe", 3)])
+@pytest.mark.usefixtures("no_table_open")
+def test_field_08_bytes_that_make_no_frame_name_the_likely_cause(
+    driver: str, ends: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a line at another rate: what only talks is listened to on, what never answers is given up."""
+    noise, notes, heard = bytes(range(128, 256)) * 3, list[str](), threading.Event()
+
+    def note(text: str) -> None:
+        notes.append(text)
+        heard.set()
+
+    monkeypatch.setattr(monitor_module, "_note", note)
+    monkeypatch.setattr(managed, "TIMEOUT", 0.1)
+    with pty_line() as (master, port):
+
+        def device() -> None:
+            assert heard.wait(WAIT_S)
+            os.write(master, noise)
+
+        with running(device):
+            done = monitor(port, "--driver", driver, "--seconds", "0.8", "--json")
+    assert notes[0].startswith("listening on")
+    assert notes[1:] == [MUTE]
+    assert "baud" in MUTE
+    assert isinstance(done.exception, PortError) == (ends == 3)
+    kinds = {event["kind"] for event in told(done)}
+    assert kinds == {"frame_rejected"} if ends == 0 else "link_down" in kinds
 
 
 # The real program
