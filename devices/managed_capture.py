@@ -32,7 +32,7 @@ from devices.managed_messages import (
     translated,
 )
 from firmware_bridge import smp
-from firmware_bridge.framing import smp_console
+from firmware_bridge.framing import smp_console, smp_packets
 
 
 class ManagedDecoder:
@@ -44,8 +44,11 @@ class ManagedDecoder:
         self._dialect = dialect
         self._event = dialect.maker(setup)
         self._decoder = framing(setup).decoder()
+        self._host = framing(setup).decoder()
         self._boot: int | None = None
         self._since: int | None = None
+        self._asked = 0
+        """The event from which the host read last: those before it left out on purpose are no gap."""
         self._serial: str | None = None
 
     def start(self, now: float) -> Sequence[DriverOutput]:
@@ -53,13 +56,10 @@ class ManagedDecoder:
         return []
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
-        out: list[DriverOutput] = []
-        for item in self._decoder.feed(data):
-            if isinstance(item, smp_console.Packet):
-                out += self._packet(item.data, now)
-            else:
-                out += noise([item], self._event, now)
-        return out
+        return self._feed(self._decoder, data, now)
+
+    def feed_host(self, data: bytes, now: float) -> Sequence[DriverOutput]:
+        return self._feed(self._host, data, now)
 
     def tick(self, now: float) -> Sequence[DriverOutput]:
         del now
@@ -68,7 +68,8 @@ class ManagedDecoder:
     def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
         """The end of the input: what is left of it is told."""
         del reason
-        return [*noise(self._decoder.flush(), self._event, now)]
+        rest = [*self._decoder.flush(), *self._host.flush()]
+        return [*noise(rest, self._event, now)]
 
     def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
         del n, now
@@ -76,6 +77,17 @@ class ManagedDecoder:
 
     def deadline(self) -> float | None:
         return None
+
+    def _feed(
+        self, decoder: smp_console.Decoder | smp_packets.Decoder, data: bytes, now: float
+    ) -> list[DriverOutput]:
+        out: list[DriverOutput] = []
+        for item in decoder.feed(data):
+            if isinstance(item, smp_console.Packet):
+                out += self._packet(item.data, now)
+            else:
+                out += noise([item], self._event, now)
+        return out
 
     def _packet(self, packet: bytes, now: float) -> list[DeviceEvent]:
         message = smp.decode(packet)
@@ -93,6 +105,9 @@ class ManagedDecoder:
         if message.op is smp.Op.WRITE:
             return self._seen(message, packet, now)
         if message.op is smp.Op.READ:
+            since = message.body.get("since")
+            if what == READ_EVENTS and isinstance(since, int):
+                self._asked = since
             return []
         if failure is not None and message.group != OS:
             code, name = str(failure.rc), error_name(failure.group, failure.rc)
@@ -128,7 +143,7 @@ class ManagedDecoder:
         before, self._boot = self._boot, boot
         if before in {None, boot}:
             return []
-        self._since = 1
+        self._since, self._asked = 1, 0
         return [self._event(Rebooted, now, boot=boot)]
 
     def _ring(self, ring: Ring, now: float) -> list[DeviceEvent]:
@@ -138,8 +153,8 @@ class ManagedDecoder:
             if entry.n < since:
                 self.counters.repeats += 1
                 continue
-            if entry.n > since:
-                out.append(self._event(GapPossible, now, missing=entry.n - since))
+            if entry.n > (wanted := max(since, self._asked)):
+                out.append(self._event(GapPossible, now, missing=entry.n - wanted))
             out += translated(self._dialect, entry, self._event, now)
             self._since = entry.n + 1
         return out
