@@ -109,6 +109,27 @@ def test_i15_a_program_that_talks_first_is_waited_for_and_its_traces_are_junk():
         assert "link_down" not in table.kinds()
 
 
+@pytest.mark.parametrize("make", [shoe_line, shuffler_line])
+def test_i17_an_adapter_that_hands_on_only_every_16_ms_in_pieces_costs_time_and_nothing_else(make):
+    """The latency timer of FTDI adapters: frames come late, together or cut in two."""
+    line, machine = make()
+
+    def batched(frame):
+        wait = 0.016 - line.clock.now() % 0.016
+        return [(wait, frame[: len(frame) // 2]), (wait + 0.016, frame[len(frame) // 2 :])]
+
+    line.wire.up = batched
+    line.run(60.0)
+    line.command("c1", "status")
+    assert isinstance(line.end_of("c1", within=1.0), Done)
+    if make is shoe_line:
+        drawn = [machine.draw() for _ in range(10)]
+        line.run(5.0)
+        assert [e.card for e in line.of("card_drawn")] == [card.rank + card.suit for card in drawn]
+    assert not {"link_down", "frame_rejected", "gap_possible"} & set(line.kinds)
+    assert line.driver.counters.retries == 0
+
+
 class Drowsy:
     """A USB host that stops sending when it heard nothing for 2 s, until it hears something again (I-18)."""
 

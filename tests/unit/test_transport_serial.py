@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import fcntl
+import grp
 import os
+import pwd
 import select
 import shutil
 import socket
@@ -231,6 +233,18 @@ class TestSerial:
         finally:
             transport.dispose()
             shutil.rmtree(directory)
+
+    @pytest.mark.parametrize(("mode", "group"), [(0o660, "games"), (0o600, "dialout")])
+    def test_field_20_the_fix_is_printed_word_for_word(self, monkeypatch, tmp_path, mode, group):
+        """Joining a group helps only where the group has rights."""
+        node = tmp_path / "ttyUSB0"
+        node.touch(mode=mode)
+        entry = grp.struct_group(("games", "x", 60, []))
+        monkeypatch.setattr(grp, "getgrgid", lambda number: entry)
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        assert serial_module.rights_hint(str(node)) == (
+            f"add the user to the group {group} (sudo usermod -aG {group} {user}) and log in again"
+        )
 
     def test_a_file_that_is_no_port_is_unsupported(self, tmp_path):
         node = tmp_path / "file"
