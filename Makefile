@@ -24,9 +24,20 @@ bench: $(VENV)/.run
 soak: $(VENV)/.dev
 	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
 
-# Debian packages some tests want (root). None is needed by what is built so far; the target stays the one place to ask.
+# Debian packages that some tests need (root): the real libusb on simulated devices, and Wireshark's own reading of captures.
+SYSTEM_PACKAGES := umockdev libusb-1.0-0 tshark
 system-deps:
-	@echo "no Debian package beyond python3, python3-venv, make and git is needed"
+	@command -v dpkg-query >/dev/null || { echo "make system-deps knows Debian only; what it would install: $(SYSTEM_PACKAGES)"; exit 1; }; \
+	missing=""; \
+	for package in $(SYSTEM_PACKAGES); do \
+	  dpkg-query -W -f '$${db:Status-Abbrev}' $$package 2>/dev/null | grep -q '^ii' || missing="$$missing $$package"; \
+	done; \
+	[ -n "$$missing" ] || exit 0; \
+	[ "$$(id -u)" = 0 ] || { echo "these Debian packages are missing:$$missing; install them as root: sudo make system-deps"; exit 1; }; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	install() { apt-get install -qq -y --no-install-recommends $$missing >/dev/null; }; \
+	install 2>/dev/null || { apt-get update -qq && install; } \
+	  || { echo "apt-get could not install:$$missing; what it says is above"; exit 1; }
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cutcard needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0])'

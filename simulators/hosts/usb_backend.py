@@ -30,7 +30,7 @@ from simulators.hosts.usb_descriptors import (
 )
 from simulators.hosts.usb_device import Transfer, UsbDevice
 from simulators.hosts.usb_faults import Fault, FaultPlan
-from simulators.hosts.usb_identity import Stalled
+from simulators.hosts.usb_identity import Stalled, refused
 
 _LIBUSB: dict[int | None, tuple[int, str]] = {
     errno.EIO: (-1, "Input/Output Error"),
@@ -203,7 +203,7 @@ class SimBackend(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no ty
         self._called("open_device")
         with _as_libusb():
             if dev.alive().denied:
-                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+                raise refused(errno.EACCES)
         handle = Handle(dev)
         self.bus.handles.add(handle)
         return handle
@@ -251,7 +251,8 @@ class SimBackend(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no ty
     def attach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
         self._called("attach_kernel_driver")
         with _as_libusb():
-            dev_handle.alive().attach(intf)
+            if not dev_handle.alive().attach(intf):
+                raise refused(errno.ENOENT)
 
     def clear_halt(self, dev_handle: Handle, ep: int) -> None:
         self._called("clear_halt")

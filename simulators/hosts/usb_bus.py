@@ -66,6 +66,13 @@ class UsbBus:
         self.unplug(device)
         self.plug(device, port)
 
+    def renumber(self, number: int) -> None:
+        """Be another bus, before anybody looked at it."""
+        with self.lock:
+            self.number = number
+            for device in self._devices:
+                device.bus = number
+
     def left(self) -> dict[str, int]:
         """What is still held, by name, without what is 0: a clean end gives {}."""
         figures = {

@@ -138,7 +138,7 @@ class UsbDevice(UsbIdentity):
 
     def driver_of(self, interface: int) -> str | None:
         with self.lock:
-            self._check_interface(interface)
+            self.check()
             return self.bound.get(interface)
 
     def detach(self, interface: int) -> None:
@@ -148,15 +148,17 @@ class UsbDevice(UsbIdentity):
                 raise refused(errno.ENODATA)
             self.detached += 1
 
-    def attach(self, interface: int) -> None:
-        """Put the driver back that binds this interface. EBUSY while it is bound or claimed."""
+    def attach(self, interface: int) -> bool:
+        """Put the driver back that binds this interface; False when there is none. EBUSY as for `claim`."""
         with self.lock:
             self._check_interface(interface)
             if interface in self.bound or interface in self.claims:
                 raise refused(errno.EBUSY)
-            if interface in self.drivers:
-                self.bound[interface] = self.drivers[interface]
-                self.detached -= 1
+            if interface not in self.drivers:
+                return False
+            self.bound[interface] = self.drivers[interface]
+            self.detached -= 1
+            return True
 
     def configure(self, value: int) -> None:
         """Set the configuration; even the same value is refused while an interface is bound or claimed."""

@@ -306,8 +306,7 @@ class TestUnderPyusb:
         usb.util.release_interface(again, 0)
         again.attach_kernel_driver(0)
         assert again.is_kernel_driver_active(0)
-        with usb_error(errno.ENOENT):
-            again.is_kernel_driver_active(5)
+        assert not again.is_kernel_driver_active(5)
         usb.util.dispose_resources(again)
 
     @pytest.mark.parametrize("why", ["no languages", "no rights"])
