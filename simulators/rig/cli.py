@@ -72,7 +72,9 @@ def _speed(text: str) -> float | None:
 
 def sim(
     device: Annotated[str, typer.Argument(metavar="DEVICE", help="e.g. angel-eye, managed-shoe")],
-    listen: Annotated[str, typer.Option(metavar="pty:PATH|tcp:HOST:PORT", help="where it appears")],
+    listen: Annotated[
+        str, typer.Option(metavar="pty:PATH|tcp:HOST:PORT|usb:DIRECTORY", help="where it appears")
+    ],
     seed: Annotated[str, typer.Option(help="the same seed gives the same cards", metavar="S")] = "1",
     fault: Annotated[
         list[str] | None, typer.Option(metavar="NAME[:VALUE][@N]", help="a prepared fault; may be repeated")
@@ -81,14 +83,17 @@ def sim(
         Path | None, typer.Option(metavar="FILE", help="for a later version: not built yet")
     ] = None,
 ) -> None:
-    """One simulated device. A shoe plays rounds by itself in real time; a shuffler waits for commands."""
+    """One simulated device. A shoe plays rounds by itself in real time; a shuffler waits for commands.
+
+    On usb:DIRECTORY it is seen by programs that are started with the variables printed as "env".
+    """
     from simulators.rig import sim as device_sim
     from simulators.rig.live import ended_by_signals
 
     if script is not None:
         raise CommandError("--script is not built yet: without it a shoe plays rounds by itself")
     try:
-        made = device_sim.make(device, seed)
+        made = device_sim.make(device, seed, usb=listen.startswith("usb:"))
         device_sim.prepare(made, fault or [])
         host = device_sim.listen(made, listen)
     except device_sim.Misused as error:
@@ -97,7 +102,10 @@ def sim(
         raise _Device(f"--listen {listen}: {error.strerror or error}") from error
     try:
         with ended_by_signals():
-            print(json.dumps({"listening": listen, "device": device, "port": host.uri}), flush=True)
+            said: dict[str, object] = {"listening": listen, "device": device, "port": host.uri}
+            if isinstance(host, device_sim.UsbPlace):
+                said["env"] = host.environment
+            print(json.dumps(said), flush=True)
             device_sim.serve(host)
     except KeyboardInterrupt:
         raise typer.Exit(FINE) from None

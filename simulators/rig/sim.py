@@ -1,9 +1,11 @@
-"""`cutcard sim`: one simulated device on a pty or a TCP port, in real time."""
+"""`cutcard sim`: one simulated device on a pty, a TCP port or a simulated USB bus, in real time."""
 
 from __future__ import annotations
 
 import difflib
+import errno
 import selectors
+import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
@@ -13,46 +15,60 @@ from simulators import faults
 from simulators.hosts.host import Host
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.tcp_host import TcpHost
+from simulators.hosts.umockdev_host import PathTooLongError, UmockdevHost, environment, missing
+from simulators.hosts.usb_host import UsbHost
 from simulators.models.cards import Stack, make_batch
 from simulators.models.reader import HoleCardReader, RoundDealer
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
+from simulators.models.verifier import Verifier, programs
 from simulators.wire.angel_eye import AngelEye
-from simulators.wire.device import WireDevice
+from simulators.wire.device import WireDevice, earliest
+from simulators.wire.framings import CONSOLE, PACKETS
+from simulators.wire.gat import GatDevice
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
+from simulators.wire.smp import ManagedDevice
 
 DECKS = {"angel-eye": 8, "managed-shoe": 6, "managed-shuffler": 6}
-DEVICES = (*DECKS, "hole-card-reader")
+DEVICES = (*DECKS, "hole-card-reader", "gat")
 RELOAD_S = 5.0
 """A batch that was let out is put back so long after, since nobody else is there."""
-LISTEN = "pty:PATH or tcp:HOST:PORT"
+LISTEN = "pty:PATH, tcp:HOST:PORT or usb:DIRECTORY"
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Misused(ValueError):
     """A mistake on the command line, told with what would be right."""
 
 
-def make(device: str, seed: object) -> WireDevice:
+def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
     """The simulated device with its cards inside. Raises Misused naming the nearest device."""
+    framing = PACKETS if usb else CONSOLE
     if device not in DEVICES:
         raise Misused(
             f"there is no simulated device {device!r}{_near(device, DEVICES)}; there are {_list(DEVICES)}"
         )
+    if device == "gat":
+        return GatDevice(Verifier(programs(Random(f"{seed}/programs"))))
     if device == "hole-card-reader":
         reader = HoleCardReader()
         RoundDealer(reader, Random(f"{seed}/hands"))
-        return ManagedReader(reader)
+        return ManagedReader(reader, framing=framing)
     fresh = Stack(make_batch("red", DECKS[device]))
     if device == "managed-shuffler":
         shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
         shuffler.load(fresh)
-        return ManagedShuffler(shuffler)
+        return ManagedShuffler(shuffler, framing=framing)
     shoe = Shoe(Random(f"{seed}/shoe"))
     SelfPlay(shoe, Random(f"{seed}/hands")).change_shoe(fresh)
-    return AngelEye(shoe) if device == "angel-eye" else ManagedShoe(shoe, decks=DECKS[device])
+    if device == "angel-eye":
+        return AngelEye(shoe)
+    return ManagedShoe(shoe, decks=DECKS[device], framing=framing)
 
 
 def prepare(device: WireDevice, wanted: Iterable[str]) -> None:
@@ -73,10 +89,19 @@ def listen(device: WireDevice, where: str) -> Host:
     scheme, _, rest = where.partition(":")
     if scheme == "pty" and rest:
         return PtyHost(device, Path(rest))
+    if scheme == "usb" and rest:
+        if not isinstance(device, ManagedDevice):
+            raise Misused(
+                f"--listen {where}: only the managed devices have USB; write pty:PATH or tcp:HOST:PORT"
+            )
+        try:
+            return UsbPlace(device, Path(rest))
+        except PathTooLongError as error:
+            raise Misused(f"--listen {where}: {error}") from error
     address, _, port = rest.rpartition(":")
     if scheme == "tcp" and address and port.isdigit() and int(port) < 65536:
         return TcpHost(device, address.removeprefix("[").removesuffix("]"), int(port))
-    raise Misused(f"--listen {where}: write {LISTEN}{_near(scheme, ('pty', 'tcp'))}")
+    raise Misused(f"--listen {where}: write {LISTEN}{_near(scheme, ('pty', 'tcp', 'usb'))}")
 
 
 def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:
@@ -94,6 +119,51 @@ def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:
                 events = selectors.EVENT_READ | (selectors.EVENT_WRITE if number in writers else 0)
                 selector.register(number, events)
             selector.select(max(0.0, min(times) - now) if times else None)
+
+
+class UsbPlace:
+    """A managed device on a simulated USB bus, for programs that are started with `environment`.
+
+    OSError when umockdev is missing or the directory cannot be had.
+    """
+
+    def __init__(self, device: ManagedDevice, directory: Path) -> None:
+        if (lack := missing()) is not None:
+            raise FileNotFoundError(errno.ENOENT, lack)
+        self.device: WireDevice = device
+        self.environment = environment(directory)
+        self._usb = UsbHost(device)
+        try:
+            self._bus = UmockdevHost(directory, self._usb.bus)
+        except BaseException:
+            self._usb.close()
+            raise
+
+    @property
+    def uri(self) -> str:
+        return self._usb.uri
+
+    def filenos(self) -> list[int]:
+        return self._usb.filenos() + self._bus.filenos()
+
+    def writers(self) -> list[int]:
+        return []
+
+    def deadline(self) -> float | None:
+        return earliest(self._usb.deadline(), self._bus.deadline())
+
+    def pump(self, now: float) -> None:
+        """Unbroken by signals: a program must not be left in the middle of a call."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            self._bus.pump(now)
+            self._usb.pump(now)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def close(self) -> None:
+        self._bus.close()
+        self._usb.close()
 
 
 class Attendant:
