@@ -15,10 +15,6 @@ VENDOR_ID = 0x1209
 PRODUCTS = {
     "shuffler": (0x0001, "Cutcard Shuffler"),
     "shoe": (0x0002, "Cutcard Shoe"),
-    "reader": (0x0003, "Cutcard Hole-Card Reader"),
-}
-    "shuffler": (0x0001, "Cutcard Shuffler"),
-    "shoe": (0x0002, "Cutcard Shoe"),
     "reader": (0x0003, "Cutcard Reader"),
 }
 """Product id and name by the class that the device tells in its identity."""
