@@ -67,17 +67,21 @@ class Wire:
         self.sent: list[bytes] = []
         self._end, self._clock, self._cut = end, clock, cut
         self._flying: list[tuple[float, int, bool, bytes]] = []
+        self._arrived = b""
         self._order = 0
 
     def write(self, data: bytes) -> None:
         self.sent.append(data)
+        self._end.write(b"")  # unplugged is told at once
         self._launch(self.down(data), up=False)
-        self._land()
+        self.land()
 
     def read(self) -> bytes:
         for frame in self._cut(self._end.read()):
             self._launch(self.up(frame), up=True)
-        return self._land()
+        self.land()
+        arrived, self._arrived = self._arrived, b""
+        return arrived
 
     def deadline(self) -> float | None:
         return self._flying[0][0] if self._flying else None
@@ -85,21 +89,21 @@ class Wire:
     def clear(self) -> None:
         """What is under way is lost."""
         self._flying.clear()
+        self._arrived = b""
 
     def _launch(self, pieces: Pieces, *, up: bool) -> None:
         for delay, data in pieces:
             self._order += 1
             heapq.heappush(self._flying, (self._clock.now() + delay, self._order, up, data))
 
-    def _land(self) -> bytes:
-        arrived = b""
+    def land(self) -> None:
+        """Bring in what is due; at a device that is unplugged nothing arrives."""
         while self._flying and self._flying[0][0] <= self._clock.now():
             _, _, up, data = heapq.heappop(self._flying)
             if up:
-                arrived += data
-            else:
+                self._arrived += data
+            elif self._end.plugged:
                 self._end.write(data)
-        return arrived
 
 
 class Line:
@@ -160,6 +164,7 @@ class Line:
         """Let `seconds` pass, or fewer when `until` holds before."""
         end = self.clock.now() + seconds
         while not until():
+            self.wire.land()
             self.host.pump(self.clock.now())
             if self.port.step(0):
                 continue
