@@ -130,7 +130,7 @@ class HidPeer(UsbPeer, SimHidPeer):
 
 @contextlib.contextmanager
 def using(peer, make=open_transport):
-    transport = make(peer.uri)
+    transport = peer.make(peer.uri, make) if hasattr(peer, "make") else make(peer.uri)
     try:
         yield transport
     finally:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from firmware_bridge import errors
+from firmware_bridge.transports import open_receiver, open_transport
 from simulators.hosts import umockdev_host
 from simulators.hosts.served import Served
 from simulators.hosts.umockdev_host import UmockdevHost, environment
@@ -181,22 +182,21 @@ class Client:
             pipe.close()
 
 
-class RemoteTransport:
-    """A transport of the product in a child program, called from here; `wake` as there is from any thread."""
+class RemoteReceiver:
+    """A receiver of the product in a child program, called from here; `wake` as there is from any thread."""
+
+    maker = "open_receiver"
 
     def __init__(self, client, uri):
         self.uri = uri
         self._client = client
-        self._call("make", uri)
+        self._call("make", uri, self.maker)
 
     def open(self):
         self._call("open")
 
     def read(self, timeout):
         return bytes.fromhex(self._call("read", timeout))
-
-    def write(self, data, timeout=0.5):
-        self._call("write", data.hex(), timeout)
 
     def wake(self):
         self._client.start("wire.wake")
@@ -217,16 +217,31 @@ class RemoteTransport:
         return answer["value"]
 
 
+class RemoteTransport(RemoteReceiver):
+    """The command form."""
+
+    maker = "open_transport"
+
+    def write(self, data, timeout=0.5):
+        self._call("write", data.hex(), timeout)
+
+
 class UmockdevPeer(SimUsbPeer):
-    """As SimUsbPeer, under the real libusb; `make(uri)` gives a transport that lives in a child program."""
+    """As SimUsbPeer, under the real libusb; what `make(uri)` gives lives in a child program."""
+
+    flood = 200_000
 
     def __init__(self, device=None, library="system"):
         super().__init__(device)
         self.bed = Bed(bus=self.bus)
         self.client = self.bed.client(library)
 
-    def make(self, uri):
-        return RemoteTransport(self.client, uri)
+    def make(self, uri, like=open_transport):
+        """As the product's `open_transport`, or `like` its `open_receiver`."""
+        return (RemoteReceiver if like is open_receiver else RemoteTransport)(self.client, uri)
+
+    def take_no_more(self):
+        self.device.accept(1024)
 
     def close(self):
         self.bed.close()

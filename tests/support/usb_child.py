@@ -17,7 +17,8 @@ import usb.util
 from serial.tools.list_ports import comports
 from usb.backend import libusb1
 
-from firmware_bridge.transports import libusb, open_transport
+from firmware_bridge import transports
+from firmware_bridge.transports import libusb
 
 
 class Pyusb:
@@ -98,8 +99,8 @@ class Wire:
     def __init__(self):
         self.transport = None
 
-    def make(self, uri):
-        self.transport = open_transport(uri)
+    def make(self, uri, maker):
+        self.transport = getattr(transports, maker)(uri)
 
     def read(self, timeout):
         return self.transport.read(timeout).hex()
