@@ -319,3 +319,47 @@ def test_n02_a_frame_that_ends_in_the_middle_of_something_is_told_and_not_comple
     assert len(whole) == 3
     assert [e.reason for e in line.of("frame_rejected")] == ["bad base64"] * 3
     assert machine.cycle == 1
+
+
+# I-27: frames that answer nothing
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_i27_foreign_frames_without_end_neither_end_a_command_nor_move_its_deadline(answered: bool) -> None:
+    line, machine = shuffler_line()
+    held: list[bytes] = []
+
+    def keep(frame: bytes) -> Pieces:
+        if (message_of(frame).group, message_of(frame).command) != (66, 1):
+            return [(0.0, frame)]
+        held.append(frame)
+        return []
+
+    line.wire.up = keep
+    start = line.clock.now()
+    line.command("a", "start", token=TOKEN.hex())
+    line.run(0.1)
+    mine = message_of(held[0])
+    foreign = [
+        replace(mine, sequence=(mine.sequence + 1) % 256),  # late or early
+        replace(mine, command=2, body={}),  # of another command
+        replace(mine, op=smp.Op.READ_ANSWER),
+        replace(mine, op=smp.Op.WRITE, body={"token": TOKEN}),  # a request, by nobody we know
+    ]
+    flood = b"".join(smp_console.encode(smp.encode(message)) for message in foreign)
+    before = line.driver.counters.unasked
+    line.wire.up = lambda frame: [] if frame == held[0] else [(0.0, frame)]
+    for _ in range(100):
+        line.host.endpoint.to_controller.add(flood)
+        line.run(0.01)
+    assert "a" not in line.ends
+    assert line.driver.counters.unasked - before == 400
+    if answered:
+        line.wire.up = lambda frame: [(0.0, frame)]
+        line.host.endpoint.to_controller.add(flood + held[0] + flood)
+        assert line.end_of("a", within=0.1) == Done({"cycle": 1})
+    else:
+        assert isinstance(line.end_of("a"), Unknown)
+        assert line.clock.now() - start == pytest.approx(1.5)
+    assert machine.cycle == 1
+    assert line.kinds.count("link_down") == (not answered)
