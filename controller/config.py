@@ -269,6 +269,8 @@ def _serves(game: str, specs: Mapping[str, DriverSpec | None]) -> Iterator[Probl
     for name, spec in specs.items():
         if spec is not None and game not in spec.games:
             text = f"{spec.name} serves {', '.join(sorted(spec.games))}, not {game}"
+            if not spec.games:
+                text = f"{spec.name} serves no table: {spec.unfit or 'it is for diagnostics alone'}"
             yield Problem(text, key=f"devices.{name}.driver")
 
 

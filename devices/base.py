@@ -140,6 +140,7 @@ class DriverSpec:
     `options` are the configuration keys it reads, each with a line for people (law 9).
     `check` raises ValueError with a text for people when a command's arguments cannot be right.
     `usb` are vendor and product ids of devices it fits, whether they come as USB or as serial ports.
+    `unfit` says why it serves no game, when it serves none.
     """
 
     name: str
@@ -154,6 +155,7 @@ class DriverSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[str, Mapping[str, Any]], object] = lambda name, args: None  # noqa: ARG005 - any will do
     usb: frozenset[tuple[int, int]] = frozenset()
+    unfit: str = ""
 
 
 class OptionError(ValueError):

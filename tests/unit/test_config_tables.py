@@ -296,6 +296,10 @@ def test_devices() -> None:
     assert lines(devices__shoe__driver="angel-eye") == [
         "devices.shoe.driver: angel-eye serves baccarat, not blackjack"
     ]
+    assert lines(devices__shuffler__driver="reshuffled") == [
+        "devices.shuffler.driver: reshuffled serves no table: it proves no shuffle by a token, counts no cards "
+        "and numbers no events"
+    ]
     assert lines(devices__shoe__port="serail:/dev/ttyS0")[0].startswith(
         "devices.shoe.port: 'serail:/dev/ttyS0'"
     )

@@ -1,0 +1,156 @@
+"""The ReShuffled machine's side of its wire (docs/protocols/reshuffled.md), on a model that deals cards."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from simulators.models.dealing_machine import DealingMachine
+from simulators.models.machine import CannotDo, Traps
+from simulators.wire.device import Outbox, Silence, earliest
+
+ANSWER_S = 0.005
+TICK_S = 0.001
+"""The firmware's timer, which prints `Error` between whatever else is printed."""
+BUFFER = 16
+LONGEST = 32
+TAKEN = 13
+"""Bytes of the only frames the firmware takes."""
+BUSY, NO_CARDS, NOT_UNDERSTOOD = 1, 2, 3
+"""Meanings of our own: the documents leave all error codes open."""
+_REFUSALS = {"busy": BUSY, "cards": NO_CARDS}
+
+
+class ReShuffled:
+    """With `firmware` as it was published, else as its document says.
+
+    The firmware takes frames of 13 bytes alone, never looks at their check or their letters, prints its own
+    check without leading zeros, and complains in words.
+    `echo`: an older firmware, which prints each request it got. Traps, counted per request: silent,
+    duplicate_answer, late_answer (value s), chatter (value the text before an answer), stray_bytes (value
+    the bytes behind `OK`), text_inside (`Error` in the middle of an answer), refuse (value the code).
+    """
+
+    def __init__(
+        self,
+        machine: DealingMachine,
+        *,
+        firmware: bool = True,
+        crc_includes_hash: bool = False,
+        end: bytes = b"\n",
+        echo: bool = False,
+    ) -> None:
+        self.machine = machine
+        self.traps = Traps()
+        self._silence = Silence(self.traps)
+        self._firmware = firmware
+        self._crc_includes_hash = crc_includes_hash
+        self._end = end
+        self._echo = echo
+        self._out = Outbox()
+        self._buffer = bytearray()
+        self._error_at = -1.0
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.advance(now)
+        for byte in data:
+            if not self.machine.powered or self.machine.off:
+                return
+            self._byte(bytes((byte,)), now)
+
+    def transmit(self, now: float) -> bytes:
+        self.advance(now)
+        return self._out.take(now)
+
+    def advance(self, now: float) -> None:
+        self.machine.advance(now)
+        if not self.machine.powered:
+            self._out.clear()
+            self._buffer.clear()
+
+    def deadline(self) -> float | None:
+        return earliest(self.machine.deadline(), self._out.deadline())
+
+    def reboot(self, off_s: float = 0.0) -> None:
+        self._out.clear()
+        self._buffer.clear()
+        self.machine.power_cut(off_s)
+
+    # What it hears
+
+    def _byte(self, byte: bytes, now: float) -> None:
+        if byte == b":":
+            if self._buffer:
+                self._complain(now)
+            self._buffer[:] = byte
+        elif not self._buffer or len(self._buffer) >= (BUFFER if self._firmware else LONGEST):
+            self._complain(now)
+        else:
+            self._buffer += byte
+            if byte == self._end:
+                frame = bytes(self._buffer)
+                self._buffer.clear()
+                self._judge(frame, now)
+
+    def _judge(self, frame: bytes, now: float) -> None:
+        if self._silence.covers(now):
+            return
+        if self._echo:
+            self._out.put(now + TICK_S, b"Received a request: " + frame)
+        if self._firmware and len(frame) != TAKEN:
+            self._out.put(now + ANSWER_S, b"Fehler: 1\r\n")
+            self._complain(now + ANSWER_S)
+            return
+        words, _, check = frame[1:-1].partition(b"#")
+        if not self._firmware and check != self._check(words):
+            self._answer(b"E%d" % NOT_UNDERSTOOD, now)
+            return
+        self._answer(self._act(words), now)
+
+    def _act(self, words: bytes) -> bytes:
+        machine, number = self.machine, words[1:]
+        if trap := self.traps.sprung("refuse"):
+            return b"E%d" % int(trap.value or BUSY)
+        try:
+            if words == b"IN":
+                machine.initialise()
+            elif words == b"SH":
+                machine.shuffle()
+            elif words == b"XX":
+                machine.switch_off()
+            elif words[:1] == b"D" and number.isdigit():
+                machine.deal(int(number))
+            elif words[:1] == b"A" and number.isdigit():
+                machine.deal_each(int(number))
+            else:
+                return b"E%d" % NOT_UNDERSTOOD
+        except CannotDo as refusal:
+            return b"E%d" % _REFUSALS[refusal.why]
+        return b"OK"
+
+    # What it says
+
+    def _answer(self, words: bytes, now: float) -> None:
+        at = now + ANSWER_S
+        if trap := self.traps.sprung("late_answer"):
+            at += 3.0 if trap.value is None else float(trap.value)
+        if trap := self.traps.sprung("stray_bytes"):
+            words += trap.value or b"\x01\xfe"
+        check = self._check(words)
+        frame = b":" + words + b"#" + (check.lstrip(b"0") if self._firmware else check) + self._end
+        if trap := self.traps.sprung("chatter"):
+            frame = (trap.value or b"Error") + frame
+        if self.traps.sprung("text_inside"):
+            middle = len(frame) // 2
+            frame = frame[:middle] + b"Error" + frame[middle:]
+        for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
+            self._out.put(at, frame)
+
+    def _check(self, words: bytes) -> bytes:
+        """Eight hex digits."""
+        return b"%08X" % crc32(words + b"#" if self._crc_includes_hash else words)
+
+    def _complain(self, now: float) -> None:
+        """What goes wrong within one turn of the timer is told once."""
+        if self._firmware and now >= self._error_at + TICK_S:
+            self._error_at = now
+            self._out.put(now + TICK_S, b"Error")
