@@ -1,4 +1,4 @@
-"""A managed device on a simulated USB device: one packet a transfer, both ways."""
+"""A wire device that sends packets on a simulated USB device: one packet a transfer, both ways."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from simulators.hosts.usb_bus import UsbBus
 from simulators.hosts.usb_device import UsbDevice
+from simulators.hosts.usb_keyboard import keyboard
 from simulators.wire.device import WireDevice
 
 VENDOR_ID = 0x1209
@@ -16,8 +17,13 @@ PRODUCTS = {
     "shuffler": (0x0001, "Cutcard Shuffler"),
     "shoe": (0x0002, "Cutcard Shoe"),
     "reader": (0x0003, "Cutcard Reader"),
+    "barcode-reader": (0x0004, "Cutcard Barcode Reader"),
 }
 """Product id and name by the class that the device tells in its identity."""
+KEYBOARDS = {"barcode-reader"}
+"""What appears as a keyboard instead of a vendor's interface."""
+NEIGHBOURS = {"other": (0x0005, "Cutcard Keyboard"), "same": PRODUCTS["barcode-reader"]}
+"""A second keyboard that a device may bring along (`neighbour`): another one, or a twin."""
 
 
 class PacketDevice(WireDevice, Protocol):
@@ -34,19 +40,26 @@ class UsbHost:
     """Plugs `usb` into `bus`, and out of it while the machine has no power: a restart is a new address.
 
     What the host of the bus sends waits until the next pump; `usb` itself may be used from any thread.
+    `neighbour` is the second keyboard, if any; whoever mixes the two up reads every key twice.
     """
 
     def __init__(self, device: PacketDevice, bus: UsbBus | None = None) -> None:
         self.device = device
         self.bus = bus or UsbBus()
         product, name = PRODUCTS[device.kind]
-        self.usb = UsbDevice(VENDOR_ID, product, name=name, serial=device.serial)
+        make = keyboard if device.kind in KEYBOARDS else UsbDevice
+        self.usb = make(VENDOR_ID, product, name=name, serial=device.serial)
         self.usb.heard = self._heard
         self._plugged = True
         self._boot = device.machine.boot
         self._inbox: deque[bytes] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.bus.plug(self.usb)
+        self.neighbour: UsbDevice | None = None
+        if which := getattr(device, "neighbour", None):
+            product, name = NEIGHBOURS[which]
+            self.neighbour = keyboard(VENDOR_ID, product, name=name, serial="KB0001")
+            self.bus.plug(self.neighbour)
 
     @property
     def uri(self) -> str:
@@ -70,6 +83,8 @@ class UsbHost:
             self.device.receive(self._inbox.popleft(), now)
         for packet in self.device.packets(now):
             self.usb.send(packet)
+            if self.neighbour is not None:
+                self.neighbour.send(packet)
         self._follow_power()
 
     def unplug(self) -> None:
@@ -85,6 +100,8 @@ class UsbHost:
 
     def close(self) -> None:
         self.unplug()
+        if self.neighbour is not None:
+            self.bus.unplug(self.neighbour)
         if self._wake >= 0:
             os.close(self._wake)
             self._wake = -1

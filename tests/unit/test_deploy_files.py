@@ -56,25 +56,43 @@ def udev_rules() -> list[dict[str, str]]:
     for line in (DEPLOY / "60-cutcard.rules").read_text().splitlines():
         if line and not line.startswith("#"):
             parts = re.findall(r'([\w{}/]+)([=!+]+)"([^"]*)"', line)
-            rules.append({key + ("=" if sign == "=" else ""): value for key, sign, value in parts})
+            assigned = {"=": "=", "+=": "+="}
+            rules.append({key + assigned.get(sign, ""): value for key, sign, value in parts})
     return rules
+
+
+KEYBOARDS = {(0x1209, 4)}
 
 
 def test_i15_i18_every_device_that_a_driver_fits_has_its_udev_rules() -> None:
     """ModemManager leaves it alone, it never falls asleep, and the daemon's group may open it."""
     ids = {pair for name in registry.names() for pair in registry.load(name).usb}
-    assert {(0x1209, 1), (0x1209, 2)} <= ids
+    assert {(0x1209, 1), (0x1209, 2)} | KEYBOARDS <= ids
     rules = udev_rules()
     for vendor, product in ids:
         names = f"{vendor:04x}", f"{product:04x}"
         (whole,) = (r for r in rules if (r.get("ATTR{idVendor}"), r.get("ATTR{idProduct}")) == names)
-        (port,) = (r for r in rules if (r.get("ATTRS{idVendor}"), r.get("ATTRS{idProduct}")) == names)
-        assert (whole["SUBSYSTEM"], whole["ENV{DEVTYPE}"], port["SUBSYSTEM"]) == ("usb", "usb_device", "tty")
+        (part,) = (r for r in rules if (r.get("ATTRS{idVendor}"), r.get("ATTRS{idProduct}")) == names)
+        assert (whole["SUBSYSTEM"], whole["ENV{DEVTYPE}"]) == ("usb", "usb_device")
         assert whole["ATTR{power/control}="] == "on"
-        assert port["ENV{ID_MM_PORT_IGNORE}="] == "1"
-        for rule in (whole, port):
+        opened = [whole]
+        if (vendor, product) not in KEYBOARDS:
+            assert part["SUBSYSTEM"] == "tty"
+            assert part["ENV{ID_MM_PORT_IGNORE}="] == "1"
+            opened.append(part)
+        for rule in opened:
             assert rule["ENV{ID_MM_DEVICE_IGNORE}="] == "1"
             assert (rule["GROUP="], rule["MODE="]) == (access.SOCKET_GROUP, "0660")
+
+
+def test_field_41_what_a_barcode_reader_types_reaches_no_screen() -> None:
+    """As soon as the kernel's driver has it, as at plugging in and when our own program gives it back."""
+    rules = [r for r in udev_rules() if r.get("DRIVER") == "usbhid"]
+    named = {(int(r["ATTRS{idVendor}"], 16), int(r["ATTRS{idProduct}"], 16)) for r in rules}
+    assert named == KEYBOARDS, "no other keyboard is touched"
+    for rule in rules:
+        assert (rule["ACTION"], rule["SUBSYSTEM"], rule["ENV{DEVTYPE}"]) == ("bind", "usb", "usb_interface")
+        assert rule["RUN+="] == "/bin/sh -c 'echo %k > /sys/bus/usb/drivers/usbhid/unbind'"
 
 
 def test_udev_rules_hold_for_a_device_that_comes_back_too() -> None:
