@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol, runtime_checkable
 
-from devices.events import DeviceEvent
+from devices.events import DeviceEvent, Sense
 from firmware_bridge.link import Complete, Send
 
 DriverOutput = Send | DeviceEvent | Complete
@@ -140,6 +140,7 @@ class DriverSpec:
     `options` are the configuration keys it reads, each with a line for people (law 9).
     `check` raises ValueError with a text for people when a command's arguments cannot be right.
     `usb` are vendor and product ids of devices it fits, whether they come as USB or as serial ports.
+    `senses`: what a shoe tells beside its cards; a table asks the dealer for the rest.
     `unfit` says why it serves no game, when it serves none.
     """
 
@@ -155,6 +156,7 @@ class DriverSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[str, Mapping[str, Any]], object] = lambda name, args: None  # noqa: ARG005 - any will do
     usb: frozenset[tuple[int, int]] = frozenset()
+    senses: frozenset[Sense] = frozenset()
     unfit: str = ""
 
 

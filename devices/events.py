@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar
 
@@ -20,6 +21,14 @@ DECK: tuple[str, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
 
 RAW_LIMIT = 64
 """Bytes of `raw` that a run of garbage or text keeps."""
+
+
+class Sense(StrEnum):
+    """What a shoe may notice by itself beside cards. What it does not, the dealer's taps supply."""
+
+    CUT_CARD = "cut_card"
+    BACK = "back"
+    EMPTY = "empty"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ the fault is there at each occasion. Back doors of the models and wires; nothing
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from simulators.models.cards import RANKS
@@ -16,6 +16,7 @@ from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.wire.angel_eye import AngelEye
+from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
 from simulators.wire.device import WireDevice
 from simulators.wire.smp import ManagedDevice
 
@@ -104,7 +105,55 @@ def _late_answer(device: WireDevice, value: str | None, at: int | None) -> None:
 
 
 def _chatter(device: WireDevice, _: str | None, at: int | None) -> None:
-    _wire(device).set("chatter", at)
+    traps = device.traps if isinstance(device, BeeTek) else _wire(device)
+    traps.set("chatter", at)
+
+
+def _bee_tek(device: WireDevice) -> BeeTek:
+    if not isinstance(device, BeeTek):
+        raise UnfitFault("only a bee-tek can have this fault")
+    return device
+
+
+def _alarm(device: WireDevice, value: str | None, at: int | None) -> None:
+    _bee_tek(device).traps.set("alarm", at, value)
+
+
+def _warning(device: WireDevice, value: str | None, at: int | None) -> None:
+    if value is not None and not re.fullmatch("[0-9A-F]{1,4}", value):
+        raise ValueError(value)
+    _bee_tek(device).traps.set("warning", at, value)
+
+
+def _damage(device: WireDevice, value: str | None, at: int | None) -> None:
+    _bee_tek(device).traps.set("damage", at, None if value is None else int(value))
+
+
+def _line_cut(device: WireDevice, value: str | None, at: int | None) -> None:
+    _bee_tek(device).traps.set("line_cut", at, _seconds(value))
+
+
+def _says(name: str, words: Iterable[str]) -> Callable[[WireDevice, str | None, int | None], None]:
+    """A setting with a word of `words` for its value."""
+    allowed = tuple(words)
+
+    def prepare(device: WireDevice, value: str | None, at: int | None) -> None:
+        if at is not None or value not in allowed:
+            raise UnfitFault(f"write {name}:{' or '.join(allowed)}; it is a setting")
+        setattr(_bee_tek(device), name, value)
+
+    return prepare
+
+
+def _switched(name: str) -> Callable[[WireDevice, str | None, int | None], None]:
+    """A setting that is off without the fault."""
+
+    def prepare(device: WireDevice, value: str | None, at: int | None) -> None:
+        if value is not None or at is not None:
+            raise UnfitFault(f"{name} takes neither :VALUE nor @N; it is a setting")
+        setattr(_bee_tek(device), name, True)
+
+    return prepare
 
 
 FAULTS: Mapping[str, Fault] = {
@@ -119,7 +168,17 @@ FAULTS: Mapping[str, Fault] = {
     "silent": Fault("nothing is answered any more, or for VALUE s", "request", _silent),
     "duplicate_answer": Fault("an answer comes twice", "answer", _duplicate_answer),
     "late_answer": Fault("an answer comes VALUE (3) s late", "answer", _late_answer),
-    "chatter": Fault("a line of text, or stray bytes, before an answer", "answer", _chatter),
+    "chatter": Fault("a line of text, or stray bytes, before an answer", "answer or message", _chatter),
+    "alarm": Fault("an alarm of text VALUE (E3 Card Not Read) comes before a card", "card", _alarm),
+    "warning": Fault("a warning of hex code VALUE (01) comes before a card", "card", _warning),
+    "damage": Fault("byte VALUE (the middle one) of a message is changed", "message", _damage),
+    "line_cut": Fault("half a message comes, then nothing for VALUE (0.3) s", "message", _line_cut),
+    "separator": Fault("what stands between messages", "", _says("separator", SEPARATORS)),
+    "mode": Fault("the mode in which cards come", "", _says("mode", MODES)),
+    "unread": Fault("how an unread card is told", "", _says("unread", UNREAD)),
+    "echo": Fault("a card's characters come once more behind it", "", _switched("echo")),
+    "ten": Fault("a ten is sent as 10", "", _switched("ten")),
+    "suit_first": Fault("the suit comes before the rank", "", _switched("suit_first")),
 }
 
 _TEXT = re.compile(r"(?P<name>[a-z_]+)(:(?P<value>[^@]+))?(@(?P<at>[1-9][0-9]*))?")

@@ -26,6 +26,7 @@ from devices.events import (
     GapPossible,
     LinkDown,
     LinkUp,
+    Sense,
     SessionStarted,
 )
 from devices.shoes.angel_eye_payload import BadPayload, nak_name, parse
@@ -384,4 +385,5 @@ SPEC = DriverSpec(
     decoder=partial(AngelEye, live=False),
     options=OPTIONS,
     check=_words,
+    senses=frozenset({Sense.CUT_CARD}),
 )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from devices.base import CommandSpec, DriverSpec
-from devices.events import DECK, CardDrawn, CutCard, Lid, LockChanged, ShoeEmpty
+from devices.events import DECK, CardDrawn, CutCard, Lid, LockChanged, Sense, ShoeEmpty
 from devices.managed import OPTIONS, Managed
 from devices.managed_capture import ManagedDecoder
 from devices.managed_control import ManagedControlled
@@ -86,4 +86,5 @@ SPEC = DriverSpec(
     options=OPTIONS,
     check=DIALECT.body,
     usb=frozenset({(0x1209, 0x0002)}),
+    senses=frozenset(Sense),
 )

@@ -24,6 +24,7 @@ from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.verifier import Verifier, programs
 from simulators.wire.angel_eye import AngelEye
+from simulators.wire.bee_tek import BYTE_S, BeeTek
 from simulators.wire.device import WireDevice, earliest
 from simulators.wire.framings import CONSOLE, PACKETS
 from simulators.wire.gat import GatDevice
@@ -32,7 +33,7 @@ from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
 from simulators.wire.smp import ManagedDevice
 
-DECKS = {"angel-eye": 8, "managed-shoe": 6, "managed-shuffler": 6}
+DECKS = {"angel-eye": 8, "bee-tek": 8, "managed-shoe": 6, "managed-shuffler": 6}
 DEVICES = (*DECKS, "hole-card-reader", "gat")
 RELOAD_S = 5.0
 """A batch that was let out is put back so long after, since nobody else is there."""
@@ -66,6 +67,8 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
         return ManagedShuffler(shuffler, framing=framing)
     shoe = Shoe(Random(f"{seed}/shoe"))
     SelfPlay(shoe, Random(f"{seed}/hands")).change_shoe(fresh)
+    if device == "bee-tek":
+        return BeeTek(shoe, byte_s=BYTE_S)
     if device == "angel-eye":
         return AngelEye(shoe)
     return ManagedShoe(shoe, decks=DECKS[device], framing=framing)

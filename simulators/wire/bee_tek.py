@@ -1,0 +1,164 @@
+"""The Bee-Tek shoe's side of its wire (docs/protocols/bee-tek.md), on a model shoe. It only talks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from simulators.models.machine import Happening, Traps
+from simulators.models.shoe import Shoe
+from simulators.wire.device import Outbox, earliest
+
+SEPARATORS: Mapping[str, tuple[bytes, bytes]] = {
+    "space": (b" ", b" "),
+    "double": (b"  ", b"  "),
+    "crlf": (b"", b"\r\n"),
+    "none": (b"", b""),
+}
+"""What stands before the first message, and behind each one."""
+MODES: Mapping[str, bytes] = {"game": b"[Game]", "burn": b"[Manual Burn Cards]"}
+UNREAD = ("game", "alarm", "both")
+"""How a card is told that was not read: `<Game>`, the alarm E3, or the alarm and then `<Game>`."""
+NOT_READ = "E3 Card Not Read"
+BYTE_S = 10 / 9600
+"""Seconds a byte takes on the line."""
+CUT_S = 0.3
+
+
+def message(mode: bytes, body: str) -> bytes:
+    """One message without separators; `mode` with its brackets, or empty."""
+    return mode + b"<" + body.encode("ascii") + b">"
+
+
+class BeeTek:
+    """Tells every card that leaves `shoe`; it senses neither cutting card nor back, lock, lid or end.
+
+    `separator`, `mode` and `unread` are words of the tables above. `echo`: in game mode a card's characters
+    come once more behind it. `ten`: a ten is sent as 10. `suit_first`: the suit comes before the rank.
+    `byte_s` s a byte takes; with 0 a message leaves whole.
+
+    Traps, per card: alarm (value its text) and warning (value its hex) come before it. Per message: chatter
+    (text before it, value), damage (its byte number value, the middle one when None, has every bit changed),
+    line_cut (half of it leaves, then nothing arrives for value s, default 0.3).
+    """
+
+    def __init__(
+        self,
+        shoe: Shoe,
+        *,
+        separator: str = "space",
+        mode: str = "game",
+        unread: str = "game",
+        echo: bool = False,
+        ten: bool = False,
+        suit_first: bool = False,
+        byte_s: float = 0.0,
+    ) -> None:
+        self.shoe = shoe
+        self.traps = Traps()
+        self.separator = separator
+        self.mode = mode
+        self.unread = unread
+        self.echo = echo
+        self.ten = ten
+        self.suit_first = suit_first
+        self.byte_s = byte_s
+        self.told = 0
+        """Cards told so far, read or not: what a host with ears has counted."""
+        self._started = False
+        self._seen = len(shoe.happenings)
+        self._free_at = shoe.now
+        self._cut = (0.0, 0.0)
+        self._out = Outbox()
+
+    @property
+    def machine(self) -> Shoe:
+        return self.shoe
+
+    # The wire
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Nobody has seen this shoe listen."""
+        del data
+        self.advance(now)
+
+    def transmit(self, now: float) -> bytes:
+        self.advance(now)
+        return self._out.take(now)
+
+    def advance(self, now: float) -> None:
+        self.shoe.advance(now)
+        happenings = self.shoe.happenings
+        while self._seen < len(happenings):
+            self._seen += 1
+            self._notice(happenings[self._seen - 1], now)
+        if not self.shoe.powered:
+            self._out.clear()
+
+    def deadline(self) -> float | None:
+        return earliest(self.shoe.deadline(), self._out.deadline())
+
+    # Back doors
+
+    def cut_line(self, start: float, seconds: float = CUT_S) -> None:
+        """What leaves from `start` on arrives nowhere for so long; what left before has arrived."""
+        self._cut = (start, start + seconds)
+
+    def alarm(self, text: str, now: float) -> None:
+        self._send(message(b"[GameAlarm]", f"Alarm:{text}"), now)
+
+    def warn(self, code: str, now: float) -> None:
+        self._send(message(b"", f"W0x{code}"), now)
+
+    # Messages
+
+    def _notice(self, happening: Happening, now: float) -> None:
+        if happening.kind != "drawn":
+            return
+        if trap := self.traps.sprung("alarm"):
+            self.alarm(trap.value or NOT_READ, now)
+        if trap := self.traps.sprung("warning"):
+            self.warn(trap.value or "01", now)
+        self.told += 1
+        face = happening.data["face"]
+        if face is None:
+            self._not_read(now)
+            return
+        rank = "10" if self.ten and face[0] == "T" else face[0]
+        text = face[1] + rank if self.suit_first else rank + face[1]
+        echo = text.encode("ascii") if self.echo and self.mode == "game" else b""
+        self._send(message(MODES[self.mode], f"Card:{text}"), now, echo)
+
+    def _not_read(self, now: float) -> None:
+        if self.unread != "game":
+            self.alarm(NOT_READ, now)
+        if self.unread != "alarm":
+            self._send(message(MODES[self.mode], "Game"), now)
+
+    def _send(self, text: bytes, now: float, behind: bytes = b"") -> None:
+        first, after = SEPARATORS[self.separator]
+        at = max(now, self._free_at)
+        before = b"" if self._started else first
+        self._started = True
+        if trap := self.traps.sprung("chatter"):
+            before += (trap.value or "Bee-Tek 1.0").encode("ascii") + b"\r\n"
+        if trap := self.traps.sprung("damage"):
+            place = len(text) // 2 if trap.value is None else int(trap.value) % len(text)
+            text = text[:place] + bytes((text[place] ^ 0xFF,)) + text[place + 1 :]
+        data = before + text + behind + after
+        trap = self.traps.sprung("line_cut")
+        half = len(before) + len(text) // 2
+        if trap is not None:
+            self.cut_line(at + (half + 0.5) * self.byte_s, CUT_S if trap.value is None else float(trap.value))
+        if self.byte_s:
+            for number, byte in enumerate(data, 1):
+                self._put(at + number * self.byte_s, bytes((byte,)))
+        elif trap is not None:
+            self._out.put(at, data[:half])
+        else:
+            self._put(at, data)
+        self._free_at = at + len(data) * self.byte_s
+
+    def _put(self, at: float, data: bytes) -> None:
+        start, end = self._cut
+        if not start <= at < end:
+            self._out.put(at, data)
