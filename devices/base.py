@@ -162,3 +162,11 @@ class DriverSpec:
 
 class OptionError(ValueError):
     """A driver option has a value it cannot have: a configuration error."""
+
+
+def choice(setup: Setup, name: str, allowed: tuple[str, ...]) -> str:
+    """An option that is one of a few words, the first of them by default. Raises OptionError."""
+    value = str(setup.options.get(name, allowed[0])).lower()
+    if value not in allowed:
+        raise OptionError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+    return value

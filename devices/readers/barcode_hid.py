@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from devices.base import Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup
+from devices.base import Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup, choice
 from devices.events import RANKS, RAW_LIMIT, CardDrawn, FrameRejected, GapPossible, LinkDown, LinkUp
 from firmware_bridge.framing.boot_keyboard import SIZE, Decoder, Report
 from firmware_bridge.link import Complete, NotSent
@@ -58,10 +58,10 @@ class BarcodeHid:
         self._event = Maker(setup)
         self._interrupted = setup.resume.n > 0
         self._up: bool | None = None
-        self._digits = DIGITS[_option(setup, "digits", tuple(DIGITS))]
-        self._enters = ENTERS[_option(setup, "terminator", tuple(ENTERS))]
+        self._digits = DIGITS[choice(setup, "digits", tuple(DIGITS))]
+        self._enters = ENTERS[choice(setup, "terminator", tuple(ENTERS))]
         self._gap = _gap(setup)
-        any_reserved = _option(setup, "reserved", ("zero", "any")) == "any"
+        any_reserved = choice(setup, "reserved", ("zero", "any")) == "any"
         self._decoder = Decoder(packets=setup.packets, any_reserved=any_reserved)
         self._begin()
 
@@ -161,14 +161,6 @@ class BarcodeHidControlled(BarcodeHid):
     def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
         del args, now
         return [Complete(call_id, NotSent(f"a barcode reader takes no commands, and no {name!r} either"))]
-
-
-def _option(setup: Setup, name: str, allowed: tuple[str, ...]) -> str:
-    """The value of an option; the first of `allowed` is its default."""
-    value = str(setup.options.get(name, allowed[0])).lower()
-    if value not in allowed:
-        raise OptionError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
-    return value
 
 
 def _gap(setup: Setup) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup
+from devices.base import CommandSpec, Counters, DriverOutput, DriverSpec, Maker, Setup, choice
 from devices.events import (
     Chatter,
     CommandDone,
@@ -75,9 +75,9 @@ class ReShuffled:
         self._interrupted = setup.resume.n > 0
         self._up: bool | None = None
         self._style = Style(
-            strict=_option(setup, "profile", PROFILES) == "strict",
-            crc_includes_hash=_option(setup, "crc_includes_hash", ("false", "true")) == "true",
-            end=ENDS[_option(setup, "frame_end", tuple(ENDS))],
+            strict=choice(setup, "profile", PROFILES) == "strict",
+            crc_includes_hash=choice(setup, "crc_includes_hash", ("false", "true")) == "true",
+            end=ENDS[choice(setup, "frame_end", tuple(ENDS))],
         )
         self._decoder = Decoder(self._style)
         self._host = Decoder(self._style)  # of what the host sent, where a capture tells it apart
@@ -263,14 +263,6 @@ def _word(name: str, args: Mapping[str, Any]) -> str:
     if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MOST_CARDS):
         raise ValueError(f"{name} takes a number of cards from 1 to {MOST_CARDS}, not {text!r}")
     return f"{_WORDS[name]}{int(text)}"
-
-
-def _option(setup: Setup, name: str, allowed: tuple[str, ...]) -> str:
-    """The value of an option; the first of `allowed` is its default."""
-    value = str(setup.options.get(name, allowed[0])).lower()
-    if value not in allowed:
-        raise OptionError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
-    return value
 
 
 SPEC = DriverSpec(

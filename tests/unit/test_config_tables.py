@@ -296,10 +296,14 @@ def test_devices() -> None:
     assert lines(devices__shoe__driver="angel-eye") == [
         "devices.shoe.driver: angel-eye serves baccarat, not blackjack"
     ]
+    why = "it proves no shuffle by a token, counts no cards and numbers no events"
     assert lines(devices__shuffler__driver="reshuffled") == [
-        "devices.shuffler.driver: reshuffled serves no table: it proves no shuffle by a token, counts no cards "
-        "and numbers no events"
+        f"devices.shuffler.driver: reshuffled serves no table: {why}"
     ]
+    why = "it reads faces without knowing whose card it is, so nobody could tell which of them may be seen"
+    assert f"devices.shoe.driver: barcode-hid serves no table: {why}" in lines(
+        devices__shoe__driver="barcode-hid"
+    )
     assert lines(devices__shoe__port="serail:/dev/ttyS0")[0].startswith(
         "devices.shoe.port: 'serail:/dev/ttyS0'"
     )
