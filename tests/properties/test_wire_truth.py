@@ -61,7 +61,7 @@ def started(machine: Machine) -> Counter[bytes]:
     return Counter(h.data["token"] for h in machine.happenings if h.kind == "cycle_started")
 
 
-@pytest.mark.parametrize("seed", range(10, 20))
+@pytest.mark.parametrize("seed", range(12, 18))
 def test_i26_i28_i29_the_end_of_every_start_is_what_the_machine_did(seed: int) -> None:
     random = Random(f"truth/{seed}")
     line, machine = shuffler_line(seed=seed)

@@ -41,7 +41,7 @@ def mangled(random: Random, *, lose: float, double: float, latest: float) -> obj
     return meddle
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("waits", [True, False])
 def test_i32_lost_doubled_late_and_swapped_answers_leave_the_count_right(seed: int, waits: bool) -> None:
     random = Random(f"i32/{seed}")
@@ -90,7 +90,7 @@ def test_i32_what_was_told_and_not_journaled_is_told_again_to_the_next_host_and_
     assert line.starts > 5
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_i32_an_angel_eyes_copies_lost_doubled_late_and_swapped_count_once(alphabet: str, seed: int) -> None:
     """Of three copies one comes at least; the wire may lose two, double the rest and let them overtake."""
