@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from simulators.models.cards import RANKS
+from simulators.models.dealing_machine import DealingMachine
 from simulators.models.machine import Traps
 from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.wire.angel_eye import AngelEye
+from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
 from simulators.wire.device import WireDevice
+from simulators.wire.reshuffled import ReShuffled
 from simulators.wire.smp import ManagedDevice
 
 
@@ -44,8 +47,14 @@ def _shuffler(device: WireDevice) -> ShelfShuffler:
     return device.machine
 
 
+def _worker(device: WireDevice) -> ShelfShuffler | DealingMachine:
+    if not isinstance(device.machine, ShelfShuffler | DealingMachine):
+        raise UnfitFault("only a shuffler or a dealing machine can have this fault")
+    return device.machine
+
+
 def _wire(device: WireDevice) -> Traps:
-    if not isinstance(device, ManagedDevice | AngelEye):
+    if not isinstance(device, ManagedDevice | AngelEye | ReShuffled):
         raise UnfitFault("this device's wire cannot have this fault")
     return device.traps
 
@@ -61,11 +70,11 @@ def _sort_mode(device: WireDevice, value: str | None, at: int | None) -> None:
 
 
 def _no_start(device: WireDevice, _: str | None, at: int | None) -> None:
-    _shuffler(device).traps.set("no_start", at)
+    _worker(device).traps.set("no_start", at)
 
 
 def _jam(device: WireDevice, value: str | None, at: int | None) -> None:
-    _shuffler(device).traps.set("jam", at, value)
+    _worker(device).traps.set("jam", at, value)
 
 
 def _reboot_mid_cycle(device: WireDevice, value: str | None, at: int | None) -> None:
@@ -156,6 +165,74 @@ def _switched(name: str) -> Callable[[WireDevice, str | None, int | None], None]
     return prepare
 
 
+def _dealer(device: WireDevice) -> ReShuffled:
+    if not isinstance(device, ReShuffled):
+        raise UnfitFault("only a reshuffled can have this fault")
+    return device
+
+
+def _stray_bytes(device: WireDevice, value: str | None, at: int | None) -> None:
+    _dealer(device).traps.set("stray_bytes", at, None if value is None else bytes.fromhex(value))
+
+
+def _text_inside(device: WireDevice, _: str | None, at: int | None) -> None:
+    _dealer(device).traps.set("text_inside", at)
+
+
+def _refuse(device: WireDevice, value: str | None, at: int | None) -> None:
+    if value is not None and value not in tuple("123456789"):
+        raise ValueError(value)
+    _dealer(device).traps.set("refuse", at, value)
+
+
+def _scanner(device: WireDevice) -> BarcodeReader:
+    if not isinstance(device, BarcodeReader):
+        raise UnfitFault("only a barcode reader can have this fault")
+    return device
+
+
+def _lost_key_up(device: WireDevice, value: str | None, at: int | None) -> None:
+    if value is not None and value not in tuple("12345"):
+        raise ValueError(value)
+    _scanner(device).traps.set("lost_key_up", at, value)
+
+
+def _lost_enter(device: WireDevice, _: str | None, at: int | None) -> None:
+    _scanner(device).traps.set("lost_enter", at)
+
+
+def _modifier(device: WireDevice, value: str | None, at: int | None) -> None:
+    _scanner(device).traps.set("modifier", at, None if value is None else bytes.fromhex(value)[0])
+
+
+def _short_report(device: WireDevice, _: str | None, at: int | None) -> None:
+    _scanner(device).traps.set("short_report", at)
+
+
+def _unplug(device: WireDevice, value: str | None, at: int | None) -> None:
+    _scanner(device).traps.set("unplug", at, _seconds(value))
+
+
+def _second_keyboard(device: WireDevice, value: str | None, at: int | None) -> None:
+    if at is not None or value not in {None, "other", "same"}:
+        raise UnfitFault("write second_keyboard, or second_keyboard:same for a twin; it is a setting")
+    _scanner(device).neighbour = value or "other"
+
+
+def _set_to(
+    of: Callable[[WireDevice], object], **settings: object
+) -> Callable[[WireDevice, str | None, int | None], None]:
+    """Another reading of the documents."""
+
+    def prepare(device: WireDevice, value: str | None, at: int | None) -> None:
+        if value is not None or at is not None:
+            raise UnfitFault("it takes neither :VALUE nor @N; it is a setting")
+        for name, setting in settings.items():
+            setattr(of(device), name, setting)
+
+    return prepare
+
+
 FAULTS: Mapping[str, Fault] = {
     "leave_inside": Fault("VALUE (16) cards never leave the input", "cycle", _leave_inside),
     "sort_mode": Fault("the machine sorts instead of shuffling", "", _sort_mode),
@@ -179,6 +256,25 @@ FAULTS: Mapping[str, Fault] = {
     "echo": Fault("a card's characters come once more behind it", "", _switched("echo")),
     "ten": Fault("a ten is sent as 10", "", _switched("ten")),
     "suit_first": Fault("the suit comes before the rank", "", _switched("suit_first")),
+    "stray_bytes": Fault(
+        "bytes VALUE (hex, 01fe) behind OK, and the check covers them", "answer", _stray_bytes
+    ),
+    "text_inside": Fault("Error is printed in the middle of an answer", "answer", _text_inside),
+    "refuse": Fault("the answer is error VALUE (1)", "request", _refuse),
+    "document": Fault("a reshuffled keeps to its document", "", _set_to(_dealer, firmware=False)),
+    "crc_includes_hash": Fault("its check covers the # too", "", _set_to(_dealer, crc_includes_hash=True)),
+    "semicolon": Fault("its frames end with a semicolon", "", _set_to(_dealer, end=b";")),
+    "request_echo": Fault("each request is printed first", "", _set_to(_dealer, echo=True)),
+    "lost_key_up": Fault("key-up VALUE (1) of a code is lost", "card", _lost_key_up),
+    "lost_enter": Fault("the Enter behind a code is lost", "card", _lost_enter),
+    "modifier": Fault("a digit comes with modifier byte VALUE (04)", "card", _modifier),
+    "short_report": Fault("a report of a code has seven bytes", "card", _short_report),
+    "unplug": Fault("the reader is gone for VALUE (1) s in the middle of a code", "card", _unplug),
+    "second_keyboard": Fault("another keyboard, or with VALUE same a twin, is there", "", _second_keyboard),
+    "keypad_digits": Fault("codes are typed on the keypad", "", _set_to(_scanner, digits="keypad")),
+    "keypad_enter": Fault("codes end with the keypad's Enter", "", _set_to(_scanner, enter="keypad_enter")),
+    "rollover": Fault("the next key goes down before the last is up", "", _set_to(_scanner, rollover=True)),
+    "reserved": Fault("the second byte of a report is 5A", "", _set_to(_scanner, reserved=0x5A)),
 }
 
 _TEXT = re.compile(r"(?P<name>[a-z_]+)(:(?P<value>[^@]+))?(@(?P<at>[1-9][0-9]*))?")

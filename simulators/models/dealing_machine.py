@@ -42,6 +42,13 @@ class DealingMachine(Machine):
     def busy(self) -> bool:
         return bool(self._todo)
 
+    @property
+    def state(self) -> str:
+        """One of empty, loaded, working."""
+        if self.busy:
+            return "working"
+        return "loaded" if self.inside else "empty"
+
     def contents(self) -> Iterator[Item]:
         """Every card in or at the machine."""
         yield from self._cards
@@ -60,7 +67,7 @@ class DealingMachine(Machine):
             raise CannotDo("busy", "the machine works")
         self._cards += stack.give_cards()
 
-    def gather(self) -> Stack:
+    def take(self) -> Stack:
         """Take all dealt cards."""
         cards = [card for pile in self._piles.values() for card in pile]
         self._piles.clear()

@@ -18,12 +18,14 @@ from simulators.hosts.tcp_host import TcpHost
 from simulators.hosts.umockdev_host import PathTooLongError, UmockdevHost, environment, missing
 from simulators.hosts.usb_host import UsbHost
 from simulators.models.cards import Stack, make_batch
+from simulators.models.dealing_machine import DealingMachine
 from simulators.models.reader import HoleCardReader, RoundDealer
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.verifier import Verifier, programs
 from simulators.wire.angel_eye import AngelEye
+from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import BYTE_S, BeeTek
 from simulators.wire.device import WireDevice, earliest
 from simulators.wire.framings import CONSOLE, PACKETS
@@ -31,9 +33,17 @@ from simulators.wire.gat import GatDevice
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
+from simulators.wire.reshuffled import ReShuffled
 from simulators.wire.smp import ManagedDevice
 
-DECKS = {"angel-eye": 8, "bee-tek": 8, "managed-shoe": 6, "managed-shuffler": 6}
+DECKS = {
+    "angel-eye": 8,
+    "barcode-hid": 8,
+    "bee-tek": 8,
+    "managed-shoe": 6,
+    "managed-shuffler": 6,
+    "reshuffled": 1,
+}
 DEVICES = (*DECKS, "hole-card-reader", "gat")
 RELOAD_S = 5.0
 """A batch that was let out is put back so long after, since nobody else is there."""
@@ -65,8 +75,14 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
         shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
         shuffler.load(fresh)
         return ManagedShuffler(shuffler, framing=framing)
+    if device == "reshuffled":
+        dealer = DealingMachine(Random(f"{seed}/dealer"))
+        dealer.load(fresh)
+        return ReShuffled(dealer)
     shoe = Shoe(Random(f"{seed}/shoe"))
     SelfPlay(shoe, Random(f"{seed}/hands")).change_shoe(fresh)
+    if device == "barcode-hid":
+        return BarcodeReader(shoe)
     if device == "bee-tek":
         return BeeTek(shoe, byte_s=BYTE_S)
     if device == "angel-eye":
@@ -93,9 +109,10 @@ def listen(device: WireDevice, where: str) -> Host:
     if scheme == "pty" and rest:
         return PtyHost(device, Path(rest))
     if scheme == "usb" and rest:
-        if not isinstance(device, ManagedDevice):
+        if not isinstance(device, ManagedDevice | BarcodeReader):
             raise Misused(
-                f"--listen {where}: only the managed devices have USB; write pty:PATH or tcp:HOST:PORT"
+                f"--listen {where}: only the managed devices and barcode-hid have USB; write pty:PATH or "
+                "tcp:HOST:PORT"
             )
         try:
             return UsbPlace(device, Path(rest))
@@ -125,12 +142,12 @@ def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:
 
 
 class UsbPlace:
-    """A managed device on a simulated USB bus, for programs that are started with `environment`.
+    """A device with USB on a simulated bus, for programs that are started with `environment`.
 
     OSError when umockdev is missing or the directory cannot be had.
     """
 
-    def __init__(self, device: ManagedDevice, directory: Path) -> None:
+    def __init__(self, device: ManagedDevice | BarcodeReader, directory: Path) -> None:
         if (lack := missing()) is not None:
             raise FileNotFoundError(errno.ENOENT, lack)
         self.device: WireDevice = device
@@ -170,11 +187,11 @@ class UsbPlace:
 
 
 class Attendant:
-    """Puts a batch that the shuffler let out back into it after a while."""
+    """Puts what a shuffler or dealing machine let out back into it after a while."""
 
     def __init__(self, device: WireDevice) -> None:
         machine = device.machine
-        self._shuffler = machine if isinstance(machine, ShelfShuffler) else None
+        self._machine = machine if isinstance(machine, ShelfShuffler | DealingMachine) else None
         self._at: float | None = None
         self._in_hand = Stack()
 
@@ -182,15 +199,15 @@ class Attendant:
         return self._at
 
     def act(self, now: float) -> None:
-        if self._shuffler is None:
+        if self._machine is None:
             return
-        self._in_hand.add(self._shuffler.take().give())
+        self._in_hand.add(self._machine.take().give())
         if not len(self._in_hand):
             return
         if self._at is None:
             self._at = now + RELOAD_S
-        elif now >= self._at and self._shuffler.state in ("empty", "loaded"):
-            self._shuffler.load(self._in_hand)
+        elif now >= self._at and self._machine.state in ("empty", "loaded"):
+            self._machine.load(self._in_hand)
             self._at = None
 
 

@@ -16,7 +16,8 @@ REPORT_S = 0.008
 OFF_S = 1.0
 _SUIT = {"S": 1, "H": 2, "C": 3, "D": 4}
 _RANK = {rank: 10 * number for number, rank in enumerate("A23456789TJQK", 1)}
-_ROW, _KEYPAD = 0x1E, 0x59
+_DIGITS = {"row": 0x1E, "keypad": 0x59}
+"""The key of digit 1; 0 comes behind 9."""
 _ENTERS = {"enter": 0x28, "keypad_enter": 0x58}
 
 
@@ -56,11 +57,11 @@ class BarcodeReader:
         self.serial = serial
         self.neighbour: str | None = None
         self.traps = Traps()
-        self._first = _ROW if digits == "row" else _KEYPAD
-        self._enter = _ENTERS[enter]
-        self._reserved = reserved
-        self._rollover = rollover
-        self._repeats = repeats
+        self.digits = digits
+        self.enter = enter
+        self.reserved = reserved
+        self.rollover = rollover
+        self.repeats = repeats
         self._seen = len(shoe.happenings)
         self._out = Outbox()
         self._free_at = shoe.now
@@ -102,10 +103,11 @@ class BarcodeReader:
 
     def _type(self, code: str, at: float) -> None:
         start = at = max(at, self._free_at)
-        keys = [self._first + (int(digit) + 9) % 10 for digit in code] + [self._enter]
+        enter = _ENTERS[self.enter]
+        keys = [*(_DIGITS[self.digits] + (int(digit) + 9) % 10 for digit in code), enter]
         reports = list(self._reports(keys))
         if self.traps.sprung("lost_enter"):
-            reports = [report for report in reports if self._enter not in report[2:]]
+            reports = [report for report in reports if enter not in report[2:]]
         if trap := self.traps.sprung("lost_key_up"):
             ups = [place for place, report in enumerate(reports) if not any(report[2:])]
             del reports[ups[int(trap.value or 1) - 1]]
@@ -122,9 +124,9 @@ class BarcodeReader:
 
     def _reports(self, keys: Sequence[int]) -> Iterator[bytes]:
         for key, following in zip(keys, [*keys[1:], 0], strict=True):
-            for _ in range(1 + self._repeats):
-                yield down(key, reserved=self._reserved)
-            if self._rollover and following not in (0, key):
-                yield down(key, following, reserved=self._reserved)
+            for _ in range(1 + self.repeats):
+                yield down(key, reserved=self.reserved)
+            if self.rollover and following not in (0, key):
+                yield down(key, following, reserved=self.reserved)
             else:
-                yield down(reserved=self._reserved)
+                yield down(reserved=self.reserved)

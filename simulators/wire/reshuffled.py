@@ -42,10 +42,10 @@ class ReShuffled:
         self.machine = machine
         self.traps = Traps()
         self._silence = Silence(self.traps)
-        self._firmware = firmware
-        self._crc_includes_hash = crc_includes_hash
-        self._end = end
-        self._echo = echo
+        self.firmware = firmware
+        self.crc_includes_hash = crc_includes_hash
+        self.end = end
+        self.echo = echo
         self._out = Outbox()
         self._buffer = bytearray()
         self._error_at = -1.0
@@ -82,11 +82,11 @@ class ReShuffled:
             if self._buffer:
                 self._complain(now)
             self._buffer[:] = byte
-        elif not self._buffer or len(self._buffer) >= (BUFFER if self._firmware else LONGEST):
+        elif not self._buffer or len(self._buffer) >= (BUFFER if self.firmware else LONGEST):
             self._complain(now)
         else:
             self._buffer += byte
-            if byte == self._end:
+            if byte == self.end:
                 frame = bytes(self._buffer)
                 self._buffer.clear()
                 self._judge(frame, now)
@@ -94,14 +94,14 @@ class ReShuffled:
     def _judge(self, frame: bytes, now: float) -> None:
         if self._silence.covers(now):
             return
-        if self._echo:
+        if self.echo:
             self._out.put(now + TICK_S, b"Received a request: " + frame)
-        if self._firmware and len(frame) != TAKEN:
+        if self.firmware and len(frame) != TAKEN:
             self._out.put(now + ANSWER_S, b"Fehler: 1\r\n")
             self._complain(now + ANSWER_S)
             return
         words, _, check = frame[1:-1].partition(b"#")
-        if not self._firmware and check != self._check(words):
+        if not self.firmware and check != self._check(words):
             self._answer(b"E%d" % NOT_UNDERSTOOD, now)
             return
         self._answer(self._act(words), now)
@@ -136,7 +136,7 @@ class ReShuffled:
         if trap := self.traps.sprung("stray_bytes"):
             words += trap.value or b"\x01\xfe"
         check = self._check(words)
-        frame = b":" + words + b"#" + (check.lstrip(b"0") if self._firmware else check) + self._end
+        frame = b":" + words + b"#" + (check.lstrip(b"0") if self.firmware else check) + self.end
         if trap := self.traps.sprung("chatter"):
             frame = (trap.value or b"Error") + frame
         if self.traps.sprung("text_inside"):
@@ -147,10 +147,10 @@ class ReShuffled:
 
     def _check(self, words: bytes) -> bytes:
         """Eight hex digits."""
-        return b"%08X" % crc32(words + b"#" if self._crc_includes_hash else words)
+        return b"%08X" % crc32(words + b"#" if self.crc_includes_hash else words)
 
     def _complain(self, now: float) -> None:
         """What goes wrong within one turn of the timer is told once."""
-        if self._firmware and now >= self._error_at + TICK_S:
+        if self.firmware and now >= self._error_at + TICK_S:
             self._error_at = now
             self._out.put(now + TICK_S, b"Error")

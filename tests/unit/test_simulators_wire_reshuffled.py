@@ -146,8 +146,8 @@ def test_a_jam_stops_half_way_and_work_that_never_starts_deals_nothing():
     assert [h.kind for h in machine.happenings] == ["dealt", "dealt", "jam"]
     machine.deal(4)
     machine.advance(200.0)
-    assert machine.inside == 50
+    assert (machine.inside, machine.state) == (50, "loaded")
     with pytest.raises(CannotDo, match="53 cards are asked for"):
         machine.deal(53)
-    machine.load(machine.gather())
+    machine.load(machine.take())
     assert machine.inside == 52
