@@ -75,7 +75,6 @@ class OpenFile:
         self._running: dict[int, Transfer] = {}
         self._done: deque[_Done] = deque()
         self._lock = threading.Lock()
-        self._told_gone = False
         self._calls: dict[int, tuple[str, Callable[[int, Memory], int]]] = {
             3: ("resetep", lambda arg, m: self._do(self._here().clear_halt, _uint(m, arg))),
             4: ("setinterface", self._set_interface),
@@ -97,7 +96,7 @@ class OpenFile:
     def due(self) -> bool:
         """Whether a reap would bring something."""
         with self._lock:
-            return bool(self._done) or (not self._told_gone and not self._is_here())
+            return bool(self._done)
 
     def ioctl(self, request: int, argument: int, memory: Memory) -> int:
         """The call's result. OSError with the errno it fails with; ENOTTY for what usbdevfs does not know."""
@@ -109,9 +108,6 @@ class OpenFile:
 
     def close(self) -> None:
         self._device.let_go(self)
-
-    def _is_here(self) -> bool:
-        return not self._device.gone and self._device.attachment == self._attachment
 
     def _here(self) -> UsbDevice:
         self._device.check(self._attachment)
@@ -206,11 +202,10 @@ class OpenFile:
     def _reap(self, argument: int, memory: Memory) -> int:
         with self._lock:
             done = self._done.popleft() if self._done else None
-            if done is None and not self._is_here():
-                self._told_gone = True
         self._changed()
         if done is None:
-            raise refused(errno.ENODEV if self._told_gone else errno.EAGAIN)
+            self._here()
+            raise refused(errno.EAGAIN)
         urb = done.urb
         self._running.pop(urb.address, None)
         if done.data:

@@ -95,7 +95,7 @@ def test_stalls_are_errno_32_and_cleared(device, client):
 
 def test_waiting_neither_spins_nor_overruns_its_time(bed, device, client):
     client.find()
-    client.get("usb.claim", 0)
+    client.get("usb.write", 1, "00")
     bed.host.ioctls.clear()
     answer = client.ask("usb.read", 0x81, 64, 300)
     assert (answer["error"], answer["errno"]) == ("USBTimeoutError", errno.ETIMEDOUT)
