@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +28,7 @@ from controller.record import Entry
 from controller.render import entry_json
 from controller.seal import KeyMissing
 from controller.service import CRASHED, Reply, Service
+from controller.signals import told_of_signals
 from controller.table.inputs import Ended, Input, Observed, OperatorEvent, Refusal, Trouble
 from controller.table.state import TableState
 from controller.table.view import faults, snapshot
@@ -126,7 +126,7 @@ class Controller:
         self._inbox.put(_Died(Trouble(CRASHED, f"{name}: {where(error)}", device)))
 
     def stop(self, *_signal: object) -> None:
-        """Ask the loop to end at the next safe point; may be a signal handler."""
+        """Ask the loop to end at the next safe point."""
         self._inbox.put(_Stop())
 
     def control_beat(self) -> None:
@@ -294,7 +294,7 @@ def serve(config: Config, log: Log, environ: Mapping[str, str], clock: Clock | N
         stack.callback(control.close)
         controller.control = control
         service.publish = control.publish
-        stack.enter_context(_signals(controller.stop))
+        stack.enter_context(told_of_signals(controller.stop))
         stack.enter_context(_thread_faults(controller))
         service.start(boot.hex())
         if trouble is not None:
@@ -347,18 +347,6 @@ def _port(device: DeviceConfig, state: TableState, clock: Clock, deliver: Callab
             device.id, open_transport(device.port, spec.baud), spec.controlled(setup), clock, deliver
         )
     return WatchedPort(device.id, open_receiver(device.port, spec.baud), spec.reader(setup), clock, deliver)
-
-
-@contextmanager
-def _signals(stop: Callable[..., None]) -> Iterator[None]:
-    """SIGTERM, SIGINT and a closed terminal end the loop; a stopped writer's SIGPIPE stays an error value."""
-    wanted = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in wanted}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

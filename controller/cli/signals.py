@@ -8,9 +8,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
-WANTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from controller.signals import told_of_signals
 
 
 class Ending:
@@ -24,14 +23,9 @@ def ended_by_signals(wake: Callable[[], None]) -> Iterator[Ending]:
     """Signals are kept in the Ending; `wake` (a transport's) ends a read under way. Main thread only."""
     told = Ending()
 
-    def end(number: int, frame: FrameType | None) -> None:
-        del frame
-        told.by = told.by or signal.Signals(number).name
+    def tell(number: signal.Signals) -> None:
+        told.by = told.by or number.name
         wake()
 
-    before = {number: signal.signal(number, end) for number in WANTED}
-    try:
+    with told_of_signals(tell):
         yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -7,13 +7,10 @@ import threading
 
 
 class Waker:
-    """Register `fileno()` for reading; call `drain` when it is ready. `wake` and `close` are thread-safe.
-
-    A signal handler may call `wake` too, wherever its thread is: the lock lets the same thread in again.
-    """
+    """Register `fileno()` for reading; call `drain` when it is ready. `wake` and `close` are thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
