@@ -98,12 +98,18 @@ class Bed:
             assert time.monotonic() < end, "it did not happen"
             pause.wait(0.005)
 
+    def end_host(self):
+        """As a simulator that is ended: its devices are gone, and then its files."""
+        served, self._served = self._served, None
+        if served is not None:
+            served.__exit__(None, None, None)
+            self.host.close()
+
     def close(self):
         """Ends the programs and takes everything away; fails when a file is left."""
         for client in self._clients:
             client.close()
-        self._served.__exit__(None, None, None)
-        self.host.close()
+        self.end_host()
         left = sorted(Path(self.home).rglob("*"))
         shutil.rmtree(self.home)
         assert not left, f"left behind: {left}"

@@ -220,7 +220,7 @@ def test_a_program_that_closes_late_is_waited_for_when_the_host_ends(bed, device
     client.get("usb.claim", 0)
     client.start("usb.read", 0x81, 64, 10_000)
     bed.until(lambda: device.waiting)
-    closing = threading.Thread(target=bed.host.close)
+    closing = threading.Thread(target=bed.end_host)
     closing.start()
     assert client.result()["errno"] == errno.ENODEV
     client.get("usb.dispose")
