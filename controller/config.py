@@ -127,6 +127,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         cutting_card_tolerance=table.cutting_card_tolerance,
         burn_on_dealer_change=table.burn_on_dealer_change,
         shoe=by_role["shoe"],
+        shoe_senses=next(device.spec.senses for device in devices if device.spec.role == "shoe"),
         shuffler=by_role["shuffler"],
     )
     journal = Path(file.journal.path or f"/var/lib/cutcard/{table.id}.db")

@@ -281,7 +281,8 @@ def _cut_card(state: TableState, data: Data) -> TableState:
 
 
 def _cutting_card_at(state: TableState, data: Data) -> TableState:
-    return _shoe(state, cut_at=data["at"])
+    """Where the cutting card came out; from a shoe that does not sense it, that it came out at all."""
+    return _cut_card(state, data) if "closing" in data else _shoe(state, cut_at=data["at"])
 
 
 def _shoe_empty(state: TableState, data: Data) -> TableState:

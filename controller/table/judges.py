@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
+from controller.table import cutting_card
 from controller.table.faults import FAULTS
 from controller.table.inputs import Refusal
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import MIN_CUT, TableRules
 from controller.table.round import DEALER, box, cutters
 from controller.table.state import Closing, Cycle, Fault, Place, TableState
+from devices.events import Sense
 
 Args = Mapping[str, Any]
 Judged = dict[str, Any] | Refusal
@@ -266,16 +268,30 @@ def _judge_bets_closed(rules: TableRules, state: TableState, args: Args) -> Judg
 
 
 def _judge_cutting_card_at(rules: TableRules, state: TableState, args: Args) -> Judged:
-    if "box" not in args:
+    in_round, sensed = state.phase in IN_ROUND, Sense.CUT_CARD in rules.shoe_senses
+    if sensed and not in_round:
+        why = f"cutting_card_at is not expected now: the table is in phase {state.phase.value}"
+        return Refusal("unexpected", why)
+    if in_round and "box" not in args:
         raise ValueError("box=NUMBER or box=dealer is missing")
-    seat = _seat(rules, args["box"])
-    if not state.shoe.cut_seen:
+    seat = _seat(rules, args["box"]) if "box" in args else None
+    if sensed and not state.shoe.cut_seen:
         return Refusal("no_cutting_card", "the cutting card has not come out of this shoe")
-    if state.shoe.cut_at is not None:
-        return Refusal("already_known", f"the cutting card came out at {state.shoe.cut_at}")
-    if seat != DEALER and seat not in [box(number) for number in state.last_boxes]:
+    if state.shoe.cut_at is not None or (state.shoe.cut_seen and not sensed):
+        where = f" at {state.shoe.cut_at}" if state.shoe.cut_at else ""
+        return Refusal("already_known", f"the cutting card came out{where}")
+    if seat not in (None, DEALER, *map(box, state.last_boxes)):
         return Refusal("no_wager_there", f"there is no wager on {seat} in this round")
-    return {"at": seat}
+    return {"at": seat} if sensed else _cutting_card_by_tap(rules, state, seat)
+
+
+def _cutting_card_by_tap(rules: TableRules, state: TableState, seat: str | None) -> dict[str, Any]:
+    """The fact that the card came out. Between rounds a place means the round before, none the next one."""
+    if state.phase in IN_ROUND:
+        return cutting_card.came_out(rules, state, seat)
+    if seat is not None and state.last_boxes:
+        return cutting_card.told_late(rules, state, seat)
+    return cutting_card.came_out(rules, state, None)
 
 
 def _judge_round_settled(rules: TableRules, state: TableState, args: Args) -> Judged:
@@ -309,15 +325,19 @@ def _judge_collect(rules: TableRules, state: TableState, args: Args) -> Judged:
     foreign = _whole(args, "other_backs") if "other_backs" in args else 0
     if not 0 <= foreign <= rules.batch_size:
         raise ValueError(f"other_backs is a number of cards, 0 to {rules.batch_size}")
-    if not state.shoe.empty:
-        return Refusal(
-            "shoe_not_empty",
-            "take the rest of the cards through the shoe to the rack first, faces down",
-            "13:69F-2.6",
-        )
     batch = state.shoe.batch
     assert batch is not None
-    left = state.batches[batch].at(Place.SHOE)
+    left, sensed = state.batches[batch].at(Place.SHOE), Sense.EMPTY in rules.shoe_senses
+    said = _flag(args, "shoe_empty")
+    if said and sensed:
+        raise ValueError("this shoe tells by itself when it is empty: leave shoe_empty out")
+    if not (state.shoe.empty or said or (not sensed and not left)):
+        why = "take the rest of the cards through the shoe to the rack first, faces down"
+        if sensed:
+            return Refusal("shoe_not_empty", why, "13:69F-2.6")
+        why += f": {left} did not come yet; when the shoe is empty all the same, say shoe_empty=true"
+        again = f"collect_rack gauge={gauge} shoe_empty=true"
+        return Refusal("shoe_not_empty", why, "13:69F-2.6", (again,))
     by_gauge = left if state.uncertain and gauge == "full" else 0
     return {"batch": batch, "gauge": str(gauge), "other_backs": foreign, "left": left, "by_gauge": by_gauge}
 
@@ -370,6 +390,6 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
     "round_settled": (_judge_round_settled, ()),
     "shuffle_now": (_judge_shuffle_now, ()),
-    "collect_rack": (_judge_collect, ("gauge", "other_backs")),
+    "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty")),
 }
 """Each event's judge and the arguments it takes; an event that is not here takes none."""

@@ -91,7 +91,9 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.PLAYING, "hole_card_is_out"),
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.HOLE_CARD),
     Transition("hole_dealt", (P.HOLE_CARD,), P.PLAYING, tap=False),
-    Transition("cutting_card_at", IN_ROUND, None),
+    # outside a round only where the shoe does not sense the cutting card; told late, the shoe ends
+    Transition("cutting_card_at", (P.BURN_DUE, P.BETWEEN_ROUNDS, *IN_ROUND), None),
+    Transition("cutting_card_late", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END, tap=False),
     # short of PLAYING a round is settled only when cards may have come out unseen
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.SHOE_END, "last_round"),
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.BETWEEN_ROUNDS),

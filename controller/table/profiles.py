@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from devices.events import Sense
+
 DECK_SIZE = 52
 MIN_CUT = 10
 """Cards that must lie on either side of a cut, 13:69F-2.5(c)."""
@@ -32,6 +34,7 @@ class TableRules:
 
     `settle_first` is true when a wager offered here is settled before the dealer's second card
     (13:69F-2.17, 2.23(e)). `cutting_card_tolerance` is in cards: 2.5(d) says "approximately" one quarter.
+    What the shoe does not sense by itself (`shoe_senses`), the dealer's taps supply; no rule gets softer.
     """
 
     table: str
@@ -46,6 +49,7 @@ class TableRules:
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
     shoe: str = "shoe"
+    shoe_senses: frozenset[Sense] = frozenset(Sense)
     shuffler: str = "shuffler"
 
     @property

@@ -27,6 +27,7 @@ from controller.table.judges import JUDGES, Args, Judged, cause_gone, cut_order,
 from controller.table.phases import TRANSITIONS
 from controller.table.profiles import MIN_CUT, TableRules
 from controller.table.state import Fault, TableState, checkpoint
+from devices.events import Sense
 
 KEY_LENGTH = 128
 SWAP_TAPS = ("take_from_shuffler", "offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe")
@@ -235,9 +236,10 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case "bets_closed":
             return [("boxes=1,2,5", {"boxes": "1"})]
         case "cutting_card_at":
-            return [("box=N|dealer", {"box": "dealer"})] if state.shoe.cut_at is None else []
+            return [("box=N|dealer", {"box": "dealer"}), ("", {})] if state.shoe.cut_at is None else []
         case "collect_rack":
-            return [("gauge=full|short|over", {"gauge": "full"})]
+            backs = "" if Sense.BACK in rules.shoe_senses else " other_backs=0"
+            return [(f"gauge=full|short|over{backs}", {"gauge": "full"})]
         case _:
             return [("", {})]
 

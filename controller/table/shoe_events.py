@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import event_facts
+from controller.table import cutting_card, event_facts
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, Phase
-from controller.table.profiles import FirstCardPolicy
 from controller.table.round import DEALER, HOLE, deal_order
-from controller.table.state import Closing, TableState
+from controller.table.state import Closing, Place, TableState
 from devices import events as ev
+from devices.events import Sense
 
 
 def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
@@ -81,6 +81,7 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
     else:
         draft.add(event.kind, data, secret)
     _judge_card(draft, event, to, batch, foreign=foreign, seen=seen)
+    _empty_by_count(draft)
 
 
 def _judge_card(
@@ -107,7 +108,6 @@ def _judge_card(
 
 
 def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
-    """R-26 and R-27: never stops a round that has begun; decides which round is the last."""
     state = draft.state
     shoe = state.shoe
     if shoe.batch is None or state.phase is Phase.SHOE_END or shoe.cut_seen:
@@ -117,27 +117,41 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
         if shoe.batch is not None and shoe.cut_seen:
             draft.latch("extra_cutting_card", "the cutting card came out twice", batch=shoe.batch)
         return
-    started = state.phase in IN_ROUND and state.round is not None and bool(state.round.cards)
     at = next_place(state)[0] if state.phase in (Phase.DEALING, Phase.HOLE_CARD) else None
     at = DEALER if at == HOLE else at
-    if started or state.phase is Phase.DEALING:
-        closing = Closing.THIS_ROUND
-    else:
-        closing = Closing.ONE_MORE_ROUND
-    extra: dict[str, Any] = {"at": at, "closing": closing.value, "first": not started}
-    if not started and draft.rules.first_card is FirstCardPolicy.RESHUFFLE_NOW:
-        extra |= {"at": None, "closing": Closing.THIS_ROUND.value, **draft.moves("cutting_card_first")}
-    event_facts.record(draft, event, extra)
+    event_facts.record(draft, event, cutting_card.came_out(draft.rules, state, at))
 
 
 def _empty(draft: Draft, event: ev.ShoeEmpty) -> None:
     """Whether cards are missing is judged when the rack is collected: a card may still come."""
-    shoe = draft.state.shoe
-    dry = shoe.batch is not None and draft.state.phase in IN_ROUND
-    closing = Closing.THIS_ROUND if dry else shoe.closing
-    event_facts.record(draft, event, {"closing": closing.value})
-    if dry:
-        draft.latch("shoe_dry", "no card is left and the round is not settled", batch=shoe.batch)
+    event_facts.record(draft, event, _closing(draft.state))
+    _judge_empty(draft)
+
+
+def _empty_by_count(draft: Draft) -> None:
+    """A shoe that does not sense its end is empty when every card of the batch has come out."""
+    state = draft.state
+    batch = state.shoe.batch
+    if Sense.EMPTY in draft.rules.shoe_senses or batch is None or state.shoe.empty:
+        return
+    if not state.batches[batch].at(Place.SHOE):
+        draft.add(ev.ShoeEmpty.kind, {**_closing(state), "by_count": True})
+        _judge_empty(draft)
+
+
+def _closing(state: TableState) -> dict[str, Any]:
+    """A shoe that is empty in a round ends with it."""
+    return {"closing": (Closing.THIS_ROUND if _dry(state) else state.shoe.closing).value}
+
+
+def _dry(state: TableState) -> bool:
+    return state.shoe.batch is not None and state.phase in IN_ROUND
+
+
+def _judge_empty(draft: Draft) -> None:
+    if _dry(draft.state):
+        batch = draft.state.shoe.batch
+        draft.latch("shoe_dry", "no card is left and the round is not settled", batch=batch)
 
 
 def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict[str, Any]:

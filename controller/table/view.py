@@ -30,6 +30,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             "empty": shoe.empty,
             "cutting_card": {"seen": shoe.cut_seen, "at": shoe.cut_at},
             "closing": shoe.closing.value,
+            "senses": sorted(rules.shoe_senses),
         },
         "shuffler": {"batch": shuffler.batch, "cycle": shuffler.stage.value, "counter": shuffler.counter},
         "batches": {

@@ -24,8 +24,10 @@ ARGS = {
     "cut": st.sampled_from([{"position": n} for n in (9, 10, 26, 42, 43)]),
     "insert_cutting_card": st.sampled_from([{"position": n} for n in (12, 13, 40)]),
     "bets_closed": st.sampled_from([{"boxes": "1"}, {"boxes": "1,2,7"}]),
-    "cutting_card_at": st.sampled_from([{"box": "1"}, {"box": "dealer"}]),
-    "collect_rack": st.sampled_from([{"gauge": "full"}] * 5 + [{"gauge": "short"}]),
+    "cutting_card_at": st.sampled_from([{"box": "1"}, {"box": "dealer"}, {}]),
+    "collect_rack": st.sampled_from(
+        [{"gauge": "full"}] * 5 + [{"gauge": "short"}, {"gauge": "short", "shoe_empty": True}]
+    ),
 }
 ROLES = st.sampled_from([frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})])
 
@@ -33,9 +35,12 @@ ROLES = st.sampled_from([frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})]
 class AnyOrder(RuleBasedStateMachine):
     """Honest steps are offered as often as wild ones, so that runs get far and still go wrong."""
 
+    senses = frozenset(ev.Sense)
+    """What the shoe tells beside its cards."""
+
     @initialize(start=st.sampled_from(["closed", "shoe", "shoe", "round", "rack_full", "second_shoe"]))
     def begin(self, start):
-        self.table = t = Table(table_rules())
+        self.table = t = Table(table_rules(shoe_senses=self.senses))
         self.shoes: list[str] = []
         if start == "closed":
             t.boot()
@@ -64,15 +69,20 @@ class AnyOrder(RuleBasedStateMachine):
         while t.state.phase in (Phase.DEALING, Phase.HOLE_CARD):
             self.cards(1)
             if cut and not t.state.shoe.cut_seen:
-                t.event(ev.CutCard)
+                if ev.Sense.CUT_CARD in self.senses:
+                    t.event(ev.CutCard)
+                else:
+                    self.tap("cutting_card_at", {"box": "dealer"}, frozenset())
         self.tap("round_settled", {}, frozenset())
 
     @precondition(lambda self: self.table.state.phase is Phase.SHOE_END)
     @rule()
     def the_stub(self):
-        while not self.table.state.shoe.empty:
+        sensed = ev.Sense.EMPTY in self.senses
+        while not self.table.state.shoe.empty and (self.stack or sensed):
             self.cards(1)
-        self.tap("collect_rack", {"gauge": "full"}, frozenset())
+        more = {} if self.table.state.shoe.empty else {"shoe_empty": True}
+        self.tap("collect_rack", {"gauge": "full", **more}, frozenset())
 
     @precondition(lambda self: self.table.state.phase in (Phase.RACK_FULL, Phase.BATCH_TAKEN))
     @rule()
@@ -179,12 +189,10 @@ class AnyOrder(RuleBasedStateMachine):
     def cards(self, count):
         for _ in range(count):
             if self.stack:
-                self.table.event(
-                    ev.CardDrawn,
-                    card=self.stack.pop(),
-                    back=self.table.rules.back(self.table.state.shoe.batch),
-                )
-            elif not self.table.state.shoe.empty:
+                back = self.table.rules.back(self.table.state.shoe.batch)
+                back = back if ev.Sense.BACK in self.senses else None
+                self.table.event(ev.CardDrawn, card=self.stack.pop(), back=back)
+            elif ev.Sense.EMPTY in self.senses and not self.table.state.shoe.empty:
                 self.table.event(ev.ShoeEmpty)
 
     @precondition(lambda self: len(self.table.facts) % 4 == 0)
@@ -262,3 +270,13 @@ class AnyOrder(RuleBasedStateMachine):
 
 TestAnyOrder = AnyOrder.TestCase
 TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+
+
+class CardsAlone(AnyOrder):
+    """The same with a shoe that tells its cards and nothing else."""
+
+    senses = frozenset()
+
+
+TestCardsAlone = CardsAlone.TestCase
+TestCardsAlone.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)

@@ -26,8 +26,8 @@ EXAMPLES = {
     "insert_cutting_card": [{"position": 13}, {"position": 12}],
     "load_shoe": [{"batch": "A"}, {"batch": "B"}],
     "bets_closed": [{"boxes": "1,2"}, {"boxes": "9"}],
-    "cutting_card_at": [{"box": "dealer"}, {"box": "2"}],
-    "collect_rack": [{"gauge": "full"}, {"gauge": "tall"}],
+    "cutting_card_at": [{"box": "dealer"}, {"box": "2"}, {}],
+    "collect_rack": [{"gauge": "full"}, {"gauge": "tall"}, {"gauge": "short", "shoe_empty": "true"}],
     "clear": [{"fault": "F1"}],
 }
 
@@ -59,10 +59,11 @@ def one_of_each_phase(settle_first: bool) -> dict[Phase, list]:
     return met
 
 
+@pytest.mark.parametrize("senses", [frozenset(ev.Sense), frozenset()], ids=["senses all", "cards alone"])
 @pytest.mark.parametrize("settle_first", [False, True])
-def test_the_machine_allows_a_tap_exactly_when_the_rules_accept_it(settle_first):
+def test_the_machine_allows_a_tap_exactly_when_the_rules_accept_it(settle_first, senses):
     met = one_of_each_phase(settle_first)
-    rules = table_rules(settle_first=settle_first)
+    rules = table_rules(settle_first=settle_first, shoe_senses=senses)
     wanted = set(Phase) if settle_first else set(Phase) - {Phase.SIDE_WAGERS}
     assert set(met) == wanted
     machine = TableMachine(rules, initial(rules))
