@@ -3,57 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from firmware_bridge.capture import read_capture
-from firmware_bridge.transports import locks, open_transport
-from simulators.hosts.pty_host import PtyHost
-from simulators.hosts.tcp_host import TcpHost
 from tests.support.desk import Child, angel_eye, desk, managed_shoe, never_answered
+from tests.support.plugs import Pty, Tcp, Usb
+from tests.support.umockdev import needs_umockdev
 
 LOCK = (67, 1)
 ETX = b"\x03"
 NOTES = ("listening on", "recording to")
 """What is said beside events while all is well."""
-
-
-class Pty:
-    """A serial port under a stable name; unplugged, its name is gone."""
-
-    def __init__(self, device: Any, place: Path) -> None:
-        self.host = PtyHost(device, place / "port")
-        self.pty = str((place / "port").readlink())
-
-    def unplug(self) -> None:
-        self.host.unplug()
-
-    def replug(self) -> None:
-        self.host.replug()
-
-    def is_free(self) -> bool:
-        return not any((d / locks._name(self.pty)).exists() for d in locks.LOCK_DIRS)
-
-
-class Tcp:
-    """A device behind a serial server that cuts the connection."""
-
-    def __init__(self, device: Any, place: Path) -> None:
-        del place
-        self.host = TcpHost(device)
-
-    def unplug(self) -> None:
-        self.host.drop_clients()
-
-    def replug(self) -> None:
-        """The server listens all the time."""
-
-    def is_free(self) -> bool:
-        return self.host.clients == 0
-
 
 Moment = Callable[[Child], bool]
 
@@ -114,20 +78,27 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("wire", [Pty, Tcp])
-@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+MOST = ("monitor of what is asked", "send in its command", "capture")
+
+
+def on(wire: type[Any], cases: Iterable[str], *marks: Any) -> list[Any]:
+    return [pytest.param(wire, CASES[name], id=f"{name}, {wire.__name__}", marks=marks) for name in cases]
+
+
+@pytest.mark.parametrize(
+    ("wire", "case"),
+    [*on(Pty, CASES), *on(Tcp, MOST[:2]), *on(Usb, [*MOST, "send in its session"], needs_umockdev)],
+)
 def test_unplugged_under_a_command_one_sentence_exit_code_3_and_the_port_is_free(
-    wire: type[Pty | Tcp], case: Case, tmp_path: Path
+    wire: type[Pty | Tcp | Usb], case: Case, tmp_path: Path
 ) -> None:
-    device = case.device()
-    moment = case.prepare(device)
+    line = wire(case.device, tmp_path)
+    moment = case.prepare(line.device)
     file = tmp_path / "wire.pcapng"
     command, *rest = case.args.replace("FILE", str(file)).split()
     with desk() as bench:
-        line = wire(device, tmp_path)
-        bench.serve(line.host)
-        uri = line.host.uri
-        child = bench.cutcard(command, uri, *rest, alone=True)
+        bench.hosts += line.hosts
+        child = bench.cutcard(command, line.host.uri, *rest, alone=True, **line.env)
         bench.until(lambda: moment(child) or not child.open)
         assert child.open, child.err
         line.unplug()
@@ -142,10 +113,7 @@ def test_unplugged_under_a_command_one_sentence_exit_code_3_and_the_port_is_free
             assert told == {"command": "lock", "outcome": case.outcome, "code": told["code"], "answer": None}
             assert ("may have happened" in said) == (case.outcome == "unknown")
         bench.until(line.is_free)
-        line.replug()
-        again = open_transport(uri)
-        again.open()
-        again.dispose()
+        line.opens_again()
     if command == "capture":
         with file.open("rb") as source:
             records = list(read_capture(source, str(file), pytest.fail))
