@@ -134,8 +134,8 @@ class CommandSpec:
 class DriverSpec:
     """What the registry holds of a driver.
 
-    `role` is shoe, shuffler or reader; `games` those it can serve; `polled` drivers must write even to
-    read; `baud` is the line rate of `--format raw` and the default of a serial port, bit/s.
+    `role` is shoe, shuffler, reader or verifier; `games` those it can serve; `polled` drivers must write
+    even to read; `baud` is the line rate of `--format raw` and the default of a serial port, bit/s.
     `decoder` makes the pure form that `decode` feeds: a Driver that needs no answer from a device.
     `options` are the configuration keys it reads, each with a line for people (law 9).
     `check` raises ValueError with a text for people when a command's arguments cannot be right.

@@ -207,6 +207,31 @@ class HoleCardChecked(DeviceEvent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AuthenticationState(DeviceEvent):
+    """Where a device says its signature calculation is; `results`: it has a report. Its word, no proof."""
+
+    state: str
+    results: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastAuthentication(DeviceEvent):
+    """When a device says that it last calculated signatures: `seconds` ago, at `level` (hex)."""
+
+    level: str
+    seconds: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuthenticationReported(DeviceEvent):
+    """A device's whole report on its own programs, in `frames` pieces of `format` xml or text; no proof."""
+
+    format: str
+    frames: int
+    report: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Door(DeviceEvent):
     open: bool
 

@@ -16,10 +16,12 @@ from simulators.models.machine import Traps
 from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
+from simulators.models.verifier import Verifier
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
 from simulators.wire.device import WireDevice
+from simulators.wire.gat import TEXT, GatDevice
 from simulators.wire.reshuffled import ReShuffled
 from simulators.wire.smp import ManagedDevice
 
@@ -54,7 +56,7 @@ def _worker(device: WireDevice) -> ShelfShuffler | DealingMachine:
 
 
 def _wire(device: WireDevice) -> Traps:
-    if not isinstance(device, ManagedDevice | AngelEye | ReShuffled):
+    if not isinstance(device, ManagedDevice | AngelEye | ReShuffled | GatDevice):
         raise UnfitFault("this device's wire cannot have this fault")
     return device.traps
 
@@ -96,9 +98,36 @@ def _misread(device: WireDevice, value: str | None, at: int | None) -> None:
 
 
 def _error(device: WireDevice, _: str | None, at: int | None) -> None:
-    if not isinstance(device.machine, HoleCardReader):
-        raise UnfitFault("only a hole-card reader can have this fault")
+    if not isinstance(device.machine, HoleCardReader | Verifier):
+        raise UnfitFault("only a hole-card reader or a GAT device can have this fault")
     device.machine.traps.set("error", at)
+
+
+def _gat(device: WireDevice) -> GatDevice:
+    if not isinstance(device, GatDevice):
+        raise UnfitFault("only a GAT device can have this fault")
+    return device
+
+
+def _gat_trap(name: str) -> Callable[[WireDevice, str | None, int | None], None]:
+    def prepare(device: WireDevice, value: str | None, at: int | None) -> None:
+        if value is not None:
+            raise UnfitFault(f"{name} takes no VALUE")
+        _gat(device).traps.set(name, at)
+
+    return prepare
+
+
+def _slow_calculation(device: WireDevice, value: str | None, at: int | None) -> None:
+    _gat(device).verifier.traps.set("slow", at, _seconds(value))
+
+
+def _old_version(device: WireDevice, *_: object) -> None:
+    _gat(device).version = 0x0200
+
+
+def _text_only(device: WireDevice, *_: object) -> None:
+    _gat(device).formats = TEXT
 
 
 def _silent(device: WireDevice, value: str | None, at: int | None) -> None:
@@ -241,7 +270,15 @@ FAULTS: Mapping[str, Fault] = {
     "reboot_mid_cycle": Fault("power is lost for VALUE (0.2) s in mid-cycle", "cycle", _reboot_mid_cycle),
     "wrong_back_card": Fault("a card has a back of colour VALUE", "card or load", _wrong_back_card),
     "misread": Fault("a card's face is not read; a reader takes it for VALUE", "card or look", _misread),
-    "error": Fault("it ends in an error", "look", _error),
+    "error": Fault("it ends in an error", "look or calculation", _error),
+    "slow_calculation": Fault("it takes VALUE s (just under 20 min)", "calculation", _slow_calculation),
+    "level_error": Fault("the level of a calculation is refused", "calculation", _gat_trap("level_error")),
+    "nak": Fault("a calculation is not acknowledged", "calculation", _gat_trap("nak")),
+    "bad_crc": Fault("an answer has wrong check bytes", "request", _gat_trap("bad_crc")),
+    "wrong_frame": Fault("a frame of a report has another number", "frame", _gat_trap("wrong_frame")),
+    "two_masters": Fault("another host is served before us", "request", _gat_trap("two_masters")),
+    "old_version": Fault("it speaks GAT 2.00", "", _old_version),
+    "text_only": Fault("it has its reports as text alone", "", _text_only),
     "silent": Fault("nothing is answered any more, or for VALUE s", "request", _silent),
     "duplicate_answer": Fault("an answer comes twice", "answer", _duplicate_answer),
     "late_answer": Fault("an answer comes VALUE (3) s late", "answer", _late_answer),

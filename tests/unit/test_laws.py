@@ -13,6 +13,7 @@ PURE = (
     "firmware_bridge/framing",
     "firmware_bridge/link.py",
     "firmware_bridge/smp.py",
+    "firmware_bridge/gat",
     "devices",
     "controller/table",
     "simulators/models",
