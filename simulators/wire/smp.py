@@ -133,7 +133,7 @@ class ManagedDevice:
             (OS, 0, READ): self._echo,
             (OS, 0, WRITE): self._echo,
             (OS, 5, WRITE): self._reset,
-            (DEVICE, 0, READ): lambda _: {**self._identity, "firmware": self._version, "boot": machine.boot},
+            (DEVICE, 0, READ): lambda _: {**self._identity, **self._runs(), "boot": machine.boot},
             (DEVICE, 1, READ): lambda _: self._settings_echo(),
             (DEVICE, 1, WRITE): self._write_settings,
         }
@@ -149,9 +149,10 @@ class ManagedDevice:
         self._out = Outbox()
         self._start()
 
-    @property
-    def _version(self) -> str:
-        return self._firmware if self.flash is None else self.flash.running.version
+    def _runs(self) -> Body:
+        if self.flash is None:
+            return {"firmware": self._firmware}
+        return {"firmware": self.flash.running.version, "hash": self.flash.running.hash}
 
     @property
     def machine(self) -> Machine:
