@@ -185,15 +185,18 @@ class UmockdevHost:
         self.ioctls: Counter[str] = Counter()
         _check(self.directory)
         self._files = tree.prepare(self.directory)
+        try:
+            self._claim = self._claim_number()
+        except BaseException:
+            tree.leave(self.directory, self._files)
+            raise
         self._lock = threading.RLock()
         self._epoll = select.epoll()
         self._served: dict[int, Callable[[], None]] = {}
         self._nodes: dict[UsbDevice, _Node] = {}
         self._ttys: dict[UsbDevice, tuple[str, str]] = {}
         self._clients: list[_Client] = []
-        self._claim = -1
         self._messages = 0
-        self._claim_number()
         self._default = self._listen_for_the_rest()
         for device in bus:
             self._add(device)
@@ -302,19 +305,18 @@ class UmockdevHost:
 
     # The directory
 
-    def _claim_number(self) -> None:
-        """The first bus number that no other host of this directory has."""
+    def _claim_number(self) -> int:
+        """Be the first bus that no other host of this directory is; the handle that keeps others off it."""
         for number in range(1, BUSES + 1):
             claim = os.open(
                 self.directory / f"dev/.bus{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
             with suppress(BlockingIOError):
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._claim = claim
                 tree.clear(self.directory, number)
                 self._files.keep(*tree.of_bus(number))
                 self.bus.renumber(number)
-                return
+                return claim
             os.close(claim)
         raise FileExistsError(errno.EEXIST, f"{self.directory} has {BUSES} simulated buses already")
 

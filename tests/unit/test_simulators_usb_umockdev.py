@@ -290,6 +290,15 @@ class TestDirectory:
             UmockdevHost(tmp_path, UsbBus())
         assert [entry.name for entry in tmp_path.iterdir()] == ["precious"]
 
+    def test_one_host_too_many_is_told_and_leaves_the_others_alone(self, tmp_path):
+        hosts = [UmockdevHost(tmp_path / "d", UsbBus()) for _ in range(9)]
+        with pytest.raises(FileExistsError, match="9 simulated buses already"):
+            UmockdevHost(tmp_path / "d", UsbBus())
+        for host in hosts:
+            assert (tmp_path / "d/ioctl").is_dir()
+            host.close()
+        assert list(tmp_path.rglob("*")) == []
+
     def test_an_empty_directory_of_its_users_stays(self, tmp_path):
         host = UmockdevHost(tmp_path, UsbBus(UsbDevice()))
         assert (tmp_path / "dev/bus/usb/001/002").is_fifo()
