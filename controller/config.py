@@ -22,6 +22,7 @@ from controller.table.eligibility import Problem
 from controller.table.inputs import OPERATOR, SERVICE
 from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
 from devices.base import DriverSpec, OptionError, Setup
+from firmware_bridge.identity import Identity
 
 RUNTIME_DIR = Path("/run/cutcard")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
@@ -129,6 +130,11 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         shoe=by_role["shoe"],
         shoe_senses=next(device.spec.senses for device in devices if device.spec.role == "shoe"),
         shuffler=by_role["shuffler"],
+        allowed={
+            name: tuple(Identity.told(entry.model_dump()) for entry in device.allowed)
+            for name, device in file.devices.items()
+            if device.allowed is not None
+        },
     )
     journal = Path(file.journal.path or f"/var/lib/cutcard/{table.id}.db")
     return Config(rules, devices, socket, journal, Path(file.journal.key), tuple(_notes(file))), []
@@ -238,6 +244,7 @@ def _devices(devices: Mapping[str, Device]) -> tuple[dict[str, DriverSpec | None
                 problems += _options(name, spec, device.model_extra or {})
             except registry.DriverError as error:
                 problems.append(Problem(str(error), key=f"{key}.driver"))
+        problems += _allowed(name, specs[name], device)
         if device.port is None:
             problems.append(Problem("is missing: a transport URI", key=f"{key}.port"))
             continue
@@ -249,6 +256,24 @@ def _devices(devices: Mapping[str, Device]) -> tuple[dict[str, DriverSpec | None
             problems.append(Problem(f"devices.{ports[device.port]} has the same port", key=f"{key}.port"))
         ports[device.port] = name
     return specs, problems
+
+
+def _allowed(name: str, spec: DriverSpec | None, device: Device) -> Iterator[Problem]:
+    """The list of approved devices: whole hashes, and only where the device says who it is."""
+    key = f"devices.{name}.allowed"
+    if device.allowed is None:
+        return
+    if spec is not None and not spec.identifies:
+        yield Problem(
+            f"a {spec.name} does not say who it is: there is nothing to compare with a list", key=key
+        )
+    for entry in device.allowed:
+        for part in ("vendor", "product", "serial", "firmware"):
+            if getattr(entry, part) is None:
+                yield Problem("is missing: `cutcard identify --enrol` prints it", key=f"{key}.{part}")
+        if entry.hash is not None and not re.fullmatch("[0-9a-f]{64}", entry.hash):
+            text = f"{entry.hash!r} is no SHA-256: 64 hex digits, as `cutcard identify --enrol` prints it"
+            yield Problem(text, key=f"{key}.hash")
 
 
 def _options(name: str, spec: DriverSpec, options: Mapping[str, Any]) -> Iterator[Problem]:

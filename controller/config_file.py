@@ -46,6 +46,16 @@ class Cards(Section):
     batch: list[Batch] = []
 
 
+class Allowed(Section):
+    """One approved device, as `cutcard identify --enrol` prints it."""
+
+    vendor: str | None = None
+    product: str | None = None
+    serial: str | None = None
+    firmware: str | None = None
+    hash: str | None = None
+
+
 class Device(Section):
     """Keys beside these are the driver's options; the driver knows which it has."""
 
@@ -53,6 +63,7 @@ class Device(Section):
 
     driver: str | None = None
     port: str | None = None
+    allowed: list[Allowed] | None = None
 
 
 class Service(Section):

@@ -141,7 +141,7 @@ class DriverSpec:
     `check` raises ValueError with a text for people when a command's arguments cannot be right.
     `usb` are vendor and product ids of devices it fits, whether they come as USB or as serial ports.
     `senses`: what a shoe tells beside its cards; a table asks the dealer for the rest.
-    `unfit` says why it serves no game, when it serves none.
+    `unfit` says why it serves no game, when it serves none. `identifies`: its LinkUp tells who is there.
     """
 
     name: str
@@ -158,6 +158,7 @@ class DriverSpec:
     usb: frozenset[tuple[int, int]] = frozenset()
     senses: frozenset[Sense] = frozenset()
     unfit: str = ""
+    identifies: bool = False
 
 
 class OptionError(ValueError):

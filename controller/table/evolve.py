@@ -90,8 +90,9 @@ def _booted(state: TableState, data: Data) -> TableState:
 def _link_up(state: TableState, data: Data) -> TableState:
     identity = data["identity"]
     device: str = data["device"]
+    verdict = data.get("verdict")
     if not data["known"]:
-        return _device(state, device, up=False, known=False)
+        return _device(state, device, up=False, known=False, verdict=verdict)
     state = _device(
         state,
         device,
@@ -100,6 +101,8 @@ def _link_up(state: TableState, data: Data) -> TableState:
         boot=data["boot"],
         serial=identity.get("serial"),
         firmware=identity.get("firmware"),
+        hash=identity.get("hash"),
+        verdict=verdict,
     )
     if "counter" in data:
         state = _shuffler(state, counter=data["counter"])

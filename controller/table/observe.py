@@ -9,6 +9,7 @@ from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
 from devices import events as ev
+from firmware_bridge.identity import Identity, judge
 from firmware_bridge.link import Done, NotSent, Outcome, Refused, Unknown
 
 JUDGED = frozenset(
@@ -43,14 +44,17 @@ def observed(draft: Draft, event: ev.DeviceEvent) -> None:
 def _link_up(draft: Draft, event: ev.LinkUp) -> None:
     """A session begins: the device must be the known one before anything it says is compared (S9)."""
     before, rules = draft.state.device(event.device), draft.rules
-    wanted = (before.serial, before.firmware)
-    found = (event.identity.get("serial"), event.identity.get("firmware"))
-    if before.serial is not None and found != wanted:
-        record(draft, event, {"known": False})
-        cause = f"{event.device} answers as {_who(found)}, expected {_who(wanted)}"
-        draft.latch("wrong_device", cause, device=event.device)
+    wanted = (before.serial, before.firmware, before.hash)
+    found = tuple(event.identity.get(name) for name in ("serial", "firmware", "hash"))
+    if before.hash is None:
+        found = (*found[:2], None)  # journaled before hashes were
+    verdict, why = judge(Identity.told(event.identity), rules.allowed.get(event.device))
+    if not verdict.fits or (before.serial is not None and found != wanted):
+        record(draft, event, {"known": False, "verdict": verdict.value})
+        cause = why if not verdict.fits else f"it answers as {_who(*found)}, expected {_who(*wanted)}"
+        draft.latch("wrong_device", f"{event.device}: {cause}", device=event.device)
         return
-    extra: dict[str, Any] = {"known": True}
+    extra: dict[str, Any] = {"known": True, "verdict": verdict.value}
     if event.device == rules.shuffler:
         extra |= shuffler_events.read_back(draft.state, event)
     if event.device == rules.shoe:
@@ -62,8 +66,8 @@ def _link_up(draft: Draft, event: ev.LinkUp) -> None:
         shoe_events.reconcile(draft, event, before.boot)
 
 
-def _who(identity: tuple[str | None, str | None]) -> str:
-    return f"{identity[0]} with firmware {identity[1]}"
+def _who(serial: str | None, firmware: str | None, image: str | None) -> str:
+    return f"{serial} with firmware {firmware}" + (f" (image {image})" if image else "")
 
 
 def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:

@@ -5,10 +5,12 @@ A switch exists only where the texts have two readings (docs/regulation.md); eve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from devices.events import Sense
+from firmware_bridge.identity import Identity
 
 DECK_SIZE = 52
 MIN_CUT = 10
@@ -51,6 +53,8 @@ class TableRules:
     shoe: str = "shoe"
     shoe_senses: frozenset[Sense] = frozenset(Sense)
     shuffler: str = "shuffler"
+    allowed: Mapping[str, tuple[Identity, ...]] = field(default_factory=dict)
+    """The approved devices by device id; a device that is not in it is not compared."""
 
     @property
     def batch_size(self) -> int:

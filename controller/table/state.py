@@ -152,7 +152,10 @@ class Device:
     up: bool = False
     serial: str | None = None
     firmware: str | None = None
+    hash: str | None = None
     known: bool = True
+    verdict: str | None = None
+    """What the comparison with the list of approved devices came to (`firmware_bridge.identity`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,15 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "round": None if state.round is None else _round(state),
         "rounds": state.rounds,
         "devices": {
-            name: {"up": d.up, "serial": d.serial, "firmware": d.firmware, "boot": d.boot, "events": d.n}
+            name: {
+                "up": d.up,
+                "serial": d.serial,
+                "firmware": d.firmware,
+                "hash": d.hash,
+                "verdict": d.verdict,
+                "boot": d.boot,
+                "events": d.n,
+            }
             for name, d in state.devices.items()
         },
         "faults": faults(state),

@@ -121,6 +121,7 @@ SPEC = DriverSpec(
     controlled=partial(ManagedControlled, dialect=DIALECT),
     decoder=partial(ManagedDecoder, dialect=DIALECT),
     options=OPTIONS,
+    identifies=True,
     check=DIALECT.body,
     usb=frozenset({(0x1209, 0x0001)}),
 )

@@ -13,6 +13,7 @@ from controller import config
 from controller.config import Config, examine
 from controller.config_file import keys
 from controller.table.eligibility import Problem
+from firmware_bridge.identity import Identity
 
 CONTRACT = """
 [table]
@@ -48,6 +49,15 @@ listen = "127.0.0.1:8620"
 [uplink]
 mqtt = "mqtts://broker.pit.example:8883"
 """
+
+
+APPROVED = {
+    "vendor": "Cutcard",
+    "product": "SIM-SHOE",
+    "serial": "SH0001",
+    "firmware": "1.0.0",
+    "hash": "ab" * 32,
+}
 
 
 def toml(value: Any) -> str:
@@ -276,7 +286,7 @@ NAMES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"devices__shoe__speed": 5},
         "devices.shoe.speed",
-        "the driver managed-shoe has no such key; known are driver, port, wait_ms",
+        "the driver managed-shoe has no such key; known are driver, port, allowed, wait_ms",
     ),
     (
         {"devices__shoe__prot": "x"},
@@ -393,6 +403,16 @@ USES: dict[str, Any] = {
     "cards.batch.decks": 8,
     "devices.driver": "angel-eye",
     "devices.port": "socket:10.0.0.7:4001",
+    **dict.fromkeys(
+        (
+            "devices.allowed.vendor",
+            "devices.allowed.product",
+            "devices.allowed.serial",
+            "devices.allowed.firmware",
+        ),
+        "other",
+    ),
+    "devices.allowed.hash": "cd" * 32,
     "service.socket": "/tmp/other.sock",
     "journal.path": "/tmp/j.db",
     "journal.key": "/tmp/k",
@@ -403,14 +423,33 @@ USES: dict[str, Any] = {
 
 def test_every_key_is_read_by_something() -> None:
     assert set(keys()) == set(USES)
-    before = examine(changed())
+    listed = {"devices__shoe__allowed": [APPROVED]}
+    before = examine(changed(**listed))
     for key, value in USES.items():
         path = (
             key.replace("cards.batch.", "cards.batch.0.")
             .replace("devices.", "devices.shoe.")
+            .replace("allowed.", "allowed.0.")
             .replace(".", "__")
         )
-        assert examine(changed(**{path: value})) != before, key
+        assert examine(changed(**copy.deepcopy(listed), **{path: value})) != before, key
+
+
+def test_the_list_of_approved_devices() -> None:
+    found = good(devices__shoe__allowed=[APPROVED, {**APPROVED, "serial": "SH0002"}])
+    assert [entry.serial for entry in found.rules.allowed["shoe"]] == ["SH0001", "SH0002"]
+    assert found.rules.allowed["shoe"][0] == Identity(**APPROVED)
+    assert "shuffler" not in found.rules.allowed
+    (bad,) = lines(devices__shoe__allowed=[{**APPROVED, "hash": "AB"}])
+    assert bad.startswith("devices.shoe.allowed.hash: 'AB' is no SHA-256: 64 hex digits")
+    assert lines(devices__shoe__allowed=[{"vendor": "Cutcard", "product": "P", "serial": "S"}]) == [
+        "devices.shoe.allowed.firmware: is missing: `cutcard identify --enrol` prints it"
+    ]
+    assert "did you mean serial?" in lines(devices__shoe__allowed=[{**APPROVED, "serail": "S"}])[0]
+    assert (
+        lines(devices__shoe={"driver": "bee-tek", "port": "socket:10.0.0.7:4001", "allowed": [APPROVED]})[0]
+        == "devices.shoe.allowed: a bee-tek does not say who it is: there is nothing to compare with a list"
+    )
 
 
 def test_a_file_that_is_not_there_is_the_systems_error(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_damaged_character_costs_the_packet(place):
 
 
 def test_the_golden_exchanges_of_a_shoe():
-    host = shoe_host(Card(1, "8", "S", "red"), CuttingCard(), *make_batch("red", 1), serial="SH0001")
+    host = shoe_host(Card(1, "8", "S", "red"), CuttingCard(), *make_batch("red", 1), serial="SH0001", flash=False)
     shoe, device = host.device.shoe, host.device
     shoe.boot = 7
 
