@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from devices.events import Sense
 from simulators.models.cards import Card, CuttingCard
 from simulators.rig.felt import Felt
 from simulators.rig.referee import BURN, STUB, custody_of
@@ -348,7 +349,9 @@ class Dealer:
         while not self.felt.shoe.empty:
             yield from self._draw(STUB)
         yield Pause(PREPARE_S)
-        yield Tap("collect_rack", {"gauge": self.felt.rack.gauge(self.felt.rules.batch_size)})
+        rack = {"gauge": self.felt.rack.gauge(self.felt.rules.batch_size)}
+        looked = {"other_backs": self.felt.other_backs(batch)}
+        yield Tap("collect_rack", rack if Sense.BACK in self.felt.rules.shoe_senses else rack | looked)
         yield Count()
         self.felt.empty_rack(batch)
 
@@ -374,6 +377,11 @@ class Dealer:
             return None
 
     def _say_where(self, place: str) -> Script:
-        """In a hand after the initial deal only the dealer knows where the cutting card came out."""
-        if self.view.phase == "playing" and self.view.cut_at is None:
-            yield Tap("cutting_card_at", {"box": place.removeprefix("box ")})
+        """In a hand after the initial deal only the dealer knows where the cutting card came out.
+
+        That it came out at all he says where the shoe does not sense it.
+        """
+        sensed = Sense.CUT_CARD in self.felt.rules.shoe_senses
+        if not sensed or (self.view.phase == "playing" and self.view.cut_at is None):
+            box = {} if place == BURN else {"box": place.removeprefix("box ")}
+            yield Tap("cutting_card_at", box)

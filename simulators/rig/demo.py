@@ -16,6 +16,7 @@ from controller import config
 from controller.journal import verify
 from controller.table.profiles import TableRules
 from simulators.rig.dealer import Stuck
+from simulators.rig.felt import MANAGED_SHOE, SHOES
 from simulators.rig.live import DaemonGone, Live
 
 TABLE = """\
@@ -59,6 +60,7 @@ class Place:
     log: Path
     control: Path
     ports: Mapping[str, Path]
+    shoe: str = MANAGED_SHOE
 
 
 @contextmanager
@@ -78,8 +80,10 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
             raise config.ConfigInvalid(name, problems)
         ports = {device.id: Path(short) / device.id for device in asked.devices}
         plain = tomllib.loads(table)
+        drivers = {device.id: device.spec.name for device in asked.devices}
+        shoe = drivers[asked.rules.shoe] if drivers[asked.rules.shoe] in SHOES else MANAGED_SHOE
         plain["devices"] = {
-            asked.rules.shoe: {"driver": "managed-shoe"},
+            asked.rules.shoe: {"driver": shoe},
             asked.rules.shuffler: {"driver": "managed-shuffler"},
         }
         for device, section in plain["devices"].items():
@@ -90,7 +94,7 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         path = home / "table.toml"
         path.write_text(to_toml(plain))
         used = config.load(path)
-        yield Place(used.rules, path, journal, used.key, home / "daemon.log", control, ports)
+        yield Place(used.rules, path, journal, used.key, home / "daemon.log", control, ports, shoe)
 
 
 def to_toml(tree: Mapping[str, Any], prefix: str = "") -> str:
@@ -115,7 +119,7 @@ def on_ptys(place: Place, seed: object, shoes: int, speed: float | None = None) 
     """The world of a demo; nothing of it is left when the block ends."""
     live = Live(
         place.rules, seed, shoes, table=place.table, ports=place.ports, control=place.control,
-        log=place.log, speed=speed,
+        log=place.log, speed=speed, shoe=place.shoe,
     )  # fmt: skip
     try:
         yield live

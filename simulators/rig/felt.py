@@ -10,9 +10,13 @@ from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.table import DiscardRack, Holder, Layout, World
 from simulators.rig.referee import BURN, STUB, Referee
+from simulators.wire.bee_tek import BeeTek
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
-from simulators.wire.smp import ManagedDevice
+
+MANAGED_SHOE, BEE_TEK = "managed-shoe", "bee-tek"
+SHOES = (MANAGED_SHOE, BEE_TEK)
+"""Drivers of the shoes that can lie on this table."""
 
 
 class _Piles:
@@ -31,13 +35,15 @@ class Felt:
     Acts happen at the machines' own time: advance the wires before.
     """
 
-    def __init__(self, rules: TableRules, seed: object, now: float = 0.0) -> None:
+    def __init__(
+        self, rules: TableRules, seed: object, now: float = 0.0, *, shoe: str = MANAGED_SHOE
+    ) -> None:
         self.rules = rules
         self.shoe = Shoe(Random(f"{seed}/shoe"), now=now)
         self.shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=rules.decks, now=now)
-        self.shoe_wire = ManagedShoe(self.shoe, decks=rules.decks)
+        self.shoe_wire = BeeTek(self.shoe) if shoe == BEE_TEK else ManagedShoe(self.shoe, decks=rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
-        self.wires: dict[str, ManagedDevice] = {
+        self.wires: dict[str, ManagedShoe | ManagedShuffler | BeeTek] = {
             rules.shoe: self.shoe_wire,
             rules.shuffler: self.shuffler_wire,
         }
@@ -71,9 +77,12 @@ class Felt:
         """The batches in hand."""
         return self._piles.by_batch
 
-    def newest(self) -> dict[str, tuple[int, int]]:
-        """For each device its boot counter and the number of its newest event."""
-        return {name: (wire.machine.boot, wire.newest) for name, wire in self.wires.items()}
+    def newest(self) -> dict[str, tuple[int | None, int]]:
+        """For each device its boot counter and the number of its newest event; None and cards without one."""
+        return {
+            name: (None if isinstance(wire, BeeTek) else wire.machine.boot, wire.newest)
+            for name, wire in self.wires.items()
+        }
 
     # Hands
 
@@ -122,6 +131,11 @@ class Felt:
         """All hands of the round go to the rack."""
         self.rack.put(self.layout.pick_up_hands())
         self.referee.round_over()
+
+    def other_backs(self, batch: str) -> int:
+        """Cards in the rack whose back is not the batch's: what a look at it shows."""
+        cards = (item for item in self.rack.contents() if isinstance(item, Card))
+        return sum(card.back != self.rules.back(batch) for card in cards)
 
     def empty_rack(self, batch: str) -> None:
         """Lift the whole batch out of the rack into the hands; the cutting card is at hand again."""

@@ -22,7 +22,7 @@ from controller.table.profiles import TableRules
 from firmware_bridge.clock import SystemClock
 from simulators.hosts.pty_host import PtyHost
 from simulators.rig.dealer import Dealer
-from simulators.rig.felt import Felt
+from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.view import View
 
 READY_S = 20.0
@@ -146,7 +146,10 @@ class Line:
 
 
 class Live:
-    """A table on ptys. `speed` None lets simulated time jump; a number is how much faster than real."""
+    """A table on ptys. `speed` None lets simulated time jump; a number is how much faster than real.
+
+    `shoe` is the driver whose device the shoe is.
+    """
 
     def __init__(
         self,
@@ -159,10 +162,11 @@ class Live:
         control: Path,
         log: Path,
         speed: float | None = None,
+        shoe: str = MANAGED_SHOE,
     ) -> None:
         if speed is not None and speed < 1:
             raise ValueError("a table slower than real time would look like dead devices to its drivers")
-        self.felt = Felt(rules, seed)
+        self.felt = Felt(rules, seed, shoe=shoe)
         self.view = View()
         self.dealer = Dealer(self.felt, self.view, seed, shoes, unhurried=speed is not None)
         self.acknowledged: dict[int, dict[str, Any]] = {}

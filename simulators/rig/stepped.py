@@ -24,13 +24,13 @@ from controller.table.profiles import TableRules
 from devices.base import Resume, Setup
 from devices.registry import load
 from firmware_bridge.clock import VirtualClock
-from firmware_bridge.transports.mem import MemTransport
+from firmware_bridge.transports.mem import MemReceiver, MemTransport
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.dealer import Dealer, Stuck
-from simulators.rig.felt import Felt
+from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.view import View
 
-DRIVERS = {"shoe": "managed-shoe", "shuffler": "managed-shuffler"}
+SHUFFLER = "managed-shuffler"
 STALLED_S = 3600.0
 """Simulated seconds without any progress of the dealer after which a run is given up."""
 
@@ -44,17 +44,19 @@ class Stepped:
         seed: object,
         shoes: int = 1,
         *,
+        shoe: str = MANAGED_SHOE,
         draws: Sequence[int] | None = None,
         log: Log | None = None,
         devices: Callable[[Mapping[str, Commander]], Mapping[str, Commander]] = lambda ports: ports,
     ) -> None:
         self.rules = rules
         self.clock = VirtualClock()
-        self.felt = Felt(rules, seed)
+        self.felt = Felt(rules, seed, shoe=shoe)
         self.view = View()
         self.dealer = Dealer(self.felt, self.view, seed, shoes, draws=draws)
         self.hosts = {name: MemoryHost(wire, name) for name, wire in self.felt.wires.items()}
         self.outputs: list[str] | None = None
+        self._drivers = {rules.shoe: shoe, rules.shuffler: SHUFFLER}
         self._seed = seed
         self._random = Random(f"{seed}/daemon")
         self._log = log
@@ -80,13 +82,12 @@ class Stepped:
         ports: dict[str, WatchedPort] = {}
         for name, host in self.hosts.items():
             known = state.device(name)
-            spec = load(DRIVERS["shoe" if name == self.rules.shoe else "shuffler"])
+            spec = load(self._drivers[name])
             random = Random(f"{self._seed}/driver/{name}/{self.boots}")
-            driver = spec.controlled(
-                Setup(name, random, Resume(known.n, known.boot, known.seq, known.serial))
-            )
-            transport = MemTransport(host.endpoint, host.uri)
-            ports[name] = WatchedPort(name, transport, driver, self.clock, self.controller.deliver)
+            setup = Setup(name, random, Resume(known.n, known.boot, known.seq, known.serial))
+            make, wire = (spec.controlled, MemTransport) if spec.polled else (spec.reader, MemReceiver)
+            transport = wire(host.endpoint, host.uri)
+            ports[name] = WatchedPort(name, transport, make(setup), self.clock, self.controller.deliver)
         self.controller.ports.update(ports)
         self.service.devices = self._devices(ports)
         for entry in self.journal.entries(self.view.seq):

@@ -20,7 +20,10 @@ _CYCLE = {
 
 @dataclass
 class View:
-    """Take every fact once, in order. `seen` maps a device to its boot counter and newest event number."""
+    """Take every fact once, in order. `seen` maps a device to its boot counter and newest event number.
+
+    A device that counts neither has None and the number of its cards.
+    """
 
     seq: int = 0
     phase: str = "closed"
@@ -35,7 +38,7 @@ class View:
     starts: int = 0
     batches: list[str] = field(default_factory=list)
     pending: dict[str, str] = field(default_factory=dict)
-    seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seen: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
     faults: dict[str, str] = field(default_factory=dict)
 
@@ -54,7 +57,8 @@ class View:
                 self.up.clear()
             case "link_up":
                 self.up.add(source)
-                self.seen[source] = (fact["boot"], fact["seq"])
+                known = self.seen.get(source, (None, 0))
+                self.seen[source] = known if fact["boot"] is None else (fact["boot"], fact["seq"])
             case "link_down":
                 self.up.discard(source)
             case "command_issued":
@@ -73,6 +77,9 @@ class View:
             case "card_drawn":
                 self.cards += 1
                 self.last_card = fact["card"]
+                boot, count = self.seen.get(source, (None, 0))
+                if boot is None:
+                    self.seen[source] = (None, count + 1)
             case "cut_card":
                 self.cut_at = fact["at_"]
             case "cutting_card_at":

@@ -62,8 +62,7 @@ class BeeTek:
         self.ten = ten
         self.suit_first = suit_first
         self.byte_s = byte_s
-        self.told = 0
-        """Cards told so far, read or not: what a host with ears has counted."""
+        self._told = 0
         self._started = False
         self._seen = len(shoe.happenings)
         self._free_at = shoe.now
@@ -73,6 +72,12 @@ class BeeTek:
     @property
     def machine(self) -> Shoe:
         return self.shoe
+
+    @property
+    def newest(self) -> int:
+        """How many cards left the shoe, read or not: what a host that lost nothing has counted."""
+        waiting = self.shoe.happenings[self._seen :]
+        return self._told + sum(happening.kind == "drawn" for happening in waiting)
 
     # The wire
 
@@ -118,7 +123,7 @@ class BeeTek:
             self.alarm(trap.value or NOT_READ, now)
         if trap := self.traps.sprung("warning"):
             self.warn(trap.value or "01", now)
-        self.told += 1
+        self._told += 1
         face = happening.data["face"]
         if face is None:
             self._not_read(now)

@@ -16,6 +16,7 @@ import structlog
 
 from controller.render import entry_json
 from controller.table.profiles import BatchRules, TableRules
+from devices.registry import load
 from simulators.models.cards import Card
 from simulators.rig.referee import BURN, STUB
 from simulators.rig.stepped import Stepped
@@ -34,10 +35,19 @@ REFUSED = (
 class Run:
     """One shoe with everything that leaves the table written down, up to the rack's collection."""
 
-    def __init__(self, decks: int, seed: object, unseen: list[int] | None, draws: list[int] | None) -> None:
+    def __init__(
+        self,
+        decks: int,
+        seed: object,
+        unseen: list[int] | None,
+        draws: list[int] | None,
+        shoe: str = "managed-shoe",
+    ) -> None:
         self.info, self.debug = io.StringIO(), io.StringIO()
-        rules = TableRules("BJ-07", 7, decks, BATCHES, settle_first=True)
-        self.world = Stepped(rules, seed, 1, draws=draws, log=both_levels(self.info, self.debug))
+        senses = load(shoe).senses
+        rules = TableRules("BJ-07", 7, decks, BATCHES, settle_first=True, shoe_senses=senses)
+        log = both_levels(self.info, self.debug)
+        self.world = Stepped(rules, seed, 1, shoe=shoe, draws=draws, log=log)
         self.lines = self.world.listen()
         self.world.run(lambda: self.world.view.phase == "burn_due" and not self.world.felt.shoe.empty)
         self.order = [card for card in self.world.felt.shoe.contents() if isinstance(card, Card)]
@@ -115,11 +125,19 @@ def unkeyed(world: Stepped) -> list[Any]:
 
 
 @pytest.mark.rule("R-63")
-@pytest.mark.parametrize(("decks", "seeds"), [(1, range(14)), (2, range(14, 18)), (6, range(18, 20))])
-def test_unseen_cards_change_no_output(decks: int, seeds: range) -> None:
+@pytest.mark.parametrize(
+    ("decks", "seeds", "shoe"),
+    [
+        (1, range(14), "managed-shoe"),
+        (2, range(14, 18), "managed-shoe"),
+        (6, range(18, 20), "managed-shoe"),
+        (1, range(20, 24), "bee-tek"),
+    ],
+)
+def test_unseen_cards_change_no_output(decks: int, seeds: range, shoe: str) -> None:
     for seed in seeds:
-        first = Run(decks, seed, None, None)
-        second = Run(decks, seed, first.unseen, first.world.dealer.draws)
+        first = Run(decks, seed, None, None, shoe)
+        second = Run(decks, seed, first.unseen, first.world.dealer.draws, shoe)
         assert len(first.unseen) > decks * 10
         assert [c.face for c in first.order] != [c.face for c in faces_dealt(second)], "nothing was permuted"
         assert second.unseen == first.unseen

@@ -87,7 +87,7 @@ def test_an_unread_card_may_come_with_its_alarm() -> None:
     device = bee_tek("4S", separator="crlf", unread="both")
     faults.apply(device, "misread")
     assert drawn(device, 1) == b"[GameAlarm]<Alarm:E3 Card Not Read>\r\n[Game]<Game>\r\n"
-    assert device.told == 1
+    assert device.newest == 1
 
 
 def test_it_tells_cards_alone() -> None:
@@ -100,7 +100,7 @@ def test_it_tells_cards_alone() -> None:
     device.receive(b"anything", 0.0)
     assert drawn(device) == b" [Game]<Card:4S> [Game]<Card:TH> "
     assert device.shoe.empty
-    assert device.told == 2
+    assert device.newest == 2
     device.shoe.power_cut(1.0)
     assert device.transmit(10.0) == b""
 
