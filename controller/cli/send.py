@@ -271,6 +271,10 @@ def _joined(why: str, hint: str | None) -> str:
 
 
 def _done(command: CommandSpec, answer: Mapping[str, Any]) -> Iterator[str]:
+    if answer.get("done", True) is None:
+        yield _row(command.name, "accepted")
+        yield _row("", "the device never tells when it is done, or that it is not: look at it")
+        return
     yield _row(command.name, "done")
     for key, value in answer.items():
         yield _row(key, _word(value))

@@ -192,6 +192,7 @@ class ReShuffledControlled(ReShuffled):
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
         was_deaf, self._deaf = self._deaf, now < self._sent_at + TOO_SOON
+        # Of an answer that was half in before the command, the rest must not answer it.
         cut_off = self._settle(now) if was_deaf and not self._deaf else []
         return [*cut_off, *super().feed(data, now)]
 
@@ -225,8 +226,6 @@ class ReShuffledControlled(ReShuffled):
         for output in outputs:
             match output:
                 case Send():
-                    # An answer to an earlier command may be half in: its rest must not answer this one.
-                    out += self._settle(now)
                     self._deaf, self._sent_at = True, now
                     out.append(output)
                 case Complete():

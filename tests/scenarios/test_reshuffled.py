@@ -315,6 +315,8 @@ def test_send_and_monitor_over_a_pty_and_over_tcp(cutcard, tmp_path, place):
         assert (code, "a number of cards from 1 to 99" in err) == (2, True)
         code, _, err = cutcard(*send, "shuffle")
         assert (code, "its code E1" in err) == (4, True), "it still deals"
+        code, out, _ = cutcard(*send, "off")
+        assert (code, out.split()[:2], "never tells when it is done" in out) == (0, ["off", "accepted"], True)
         code, out, _ = cutcard("monitor", host.uri, "--driver", "reshuffled", "--seconds", "0.1", "--json")
         assert (code, out) == (0, "")
 

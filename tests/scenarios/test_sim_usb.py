@@ -104,7 +104,9 @@ def test_a_shoe_and_a_shuffler_in_one_directory_are_used_and_pulled_out(director
 def test_a_device_without_usb_is_refused_with_a_sentence(directory):
     refused = cutcard("sim", "angel-eye", "--listen", f"usb:{directory}")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "only the managed devices have USB; write pty:PATH or tcp:HOST:PORT" in refused.stderr
+    assert (
+        "only the managed devices and barcode-hid have USB; write pty:PATH or tcp:HOST:PORT" in refused.stderr
+    )
     assert refused.stderr.count("\n") == 1
 
 

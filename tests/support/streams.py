@@ -9,10 +9,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from firmware_bridge.framing import GARBAGE_LIMIT, Garbage, angel_eye, smp_console, smp_packets
+from firmware_bridge.framing import (
+    GARBAGE_LIMIT,
+    Garbage,
+    angel_eye,
+    reshuffled,
+    smp_console,
+    smp_packets,
+)
 
 _VECTORS = Path(__file__).parents[1] / "vectors"
 _ANGEL_EYE = json.loads((_VECTORS / "angel_eye.json").read_text())
+_RESHUFFLED = json.loads((_VECTORS / "reshuffled.json").read_text())
 _MANAGED = json.loads((_VECTORS / "managed.json").read_text())
 
 TELEGRAMS = [bytes.fromhex(v["hex"]) for v in _ANGEL_EYE["round_trip"]]
@@ -22,6 +30,7 @@ COMMANDS = [
     if v["hex"].startswith("02") and v.get("layer") != "frame"
 ]
 PACKETS = [bytes.fromhex(v["packet"]) for v in _MANAGED]
+LINES = [bytes.fromhex(v["hex"]) for v in _RESHUFFLED["vectors"] if v["good"] and "options" not in v]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,12 @@ CODECS = (
         [b"", b"\x08", b"\x08\x00\x00\x05\x00\x41\x07\x00", b"\x0b\x00\x04\x00\x00\x00\x00\x00", b"\xff" * 64,
          b"\x01\x00\xff\xff\x00\x00\x00\x00", PACKETS[0][:9], PACKETS[1][:-1]],
         slack=smp_packets.PACKET_LIMIT + RUN, transfers=True,
+    ),
+    Codec(
+        "reshuffled", lambda: reshuffled.Decoder(reshuffled.Style()), LINES,
+        [b":", b"#", b"\n", b":OK#", b":OK\x01#", b"D736D92D\n", b":D1#841298C", b"Error", b"Fehler: 1\r\n",
+         b"Received a request: ", b":" * 40, b"#" * 40],
+        slack=reshuffled.LINE_LIMIT + RUN,
     ),
 )  # fmt: skip
 
