@@ -51,10 +51,11 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# One resolution: the dev lock first, the run lock from its versions. Needs uv (`pip install uv`).
+# One resolution: the dev lock first, the run lock from its versions. Needs uv (`pip install uv`). The dev lock is
+# installed without another resolution, since [tool.uv] leaves out what smpmgr would bring along.
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements/build.in -o requirements/dev.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/run.txt
