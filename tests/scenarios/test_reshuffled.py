@@ -334,6 +334,23 @@ def test_decode_tells_both_sides_of_a_line(cutcard, tmp_path):
     assert (summary["frames"], summary["rejected"], summary["bytes"]) == (3, 0, 44)
 
 
+def test_a_recorded_command_decodes_to_both_sides_of_it(cutcard, tmp_path, monkeypatch):
+    made, file = device(), tmp_path / "deal.pcapng"
+    made.traps.set("chatter", 1)
+    monkeypatch.setenv("CUTCARD_CAPTURE", str(file))
+    with served(TcpHost(made)) as host:
+        code, _, err = cutcard("send", host.uri, "--driver", "reshuffled", "deal", "2")
+    assert code == 0, err
+    monkeypatch.delenv("CUTCARD_CAPTURE")
+    code, out, _ = cutcard("decode", "--driver", "reshuffled", "--format", "pcapng", str(file), "--json")
+    *events, summary = map(json.loads, out.splitlines())
+    assert code == 0
+    assert [(e["kind"], e.get("args"), e.get("text")) for e in events] == [
+        ("command_seen", ["2"], None), ("chatter", None, "Error"), ("command_done", None, None),
+    ]  # fmt: skip
+    assert summary["rejected"] == 0
+
+
 def test_help_says_what_moves_cards(cutcard):
     code, out, _ = cutcard("send", "--driver", "reshuffled", "--help")
     assert code == 0
