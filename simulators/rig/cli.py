@@ -1,9 +1,10 @@
-"""The commands of the rig: `demo`, `sim`, `bench`. Heavy imports wait until a command runs."""
+"""The commands of the rig: `demo`, `sim`, `replay`, `bench`. Heavy imports wait until a command runs."""
 
 from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -58,15 +59,15 @@ def demo(
     raise typer.Exit(FINE if play.is_good(summary) else FOUND)
 
 
-def _speed(text: str) -> float | None:
+def _speed(text: str, slowest: float = 1) -> float | None:
     if text == "max":
         return None
     try:
         times = float(text)
     except ValueError:
         times = 0.0
-    if not 1 <= times <= 1e6:
-        raise CommandError(f"--speed {text}: write max, 1 for real time, or a number from 1 on")
+    if not slowest <= times <= 1e6:
+        raise CommandError(f"--speed {text}: write max, 1 for real time, or a number from {slowest:g} on")
     return times
 
 
@@ -111,6 +112,44 @@ def sim(
         raise typer.Exit(FINE) from None
     finally:
         host.close()
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE.pcapng", help="what `cutcard capture` recorded")],
+    listen: Annotated[str, typer.Option(metavar="pty:PATH|tcp:HOST:PORT", help="where it appears")],
+    speed: Annotated[
+        str, typer.Option(help="max, 1 (as it was), or how many times faster", metavar="max|1|X")
+    ] = "1",
+) -> None:
+    """Play the device's side of a capture to the first reader that comes, and end when all is played.
+
+    What the host sent then is not played: read the capture of a polled device with `decode`.
+    """
+    from simulators.rig import replay as tape
+    from simulators.rig import sim as device_sim
+    from simulators.rig.live import ended_by_signals
+
+    times = _speed(speed, tape.SLOWEST)
+    if listen.startswith("usb:"):
+        raise CommandError(f"--listen {listen}: a capture is played on pty:PATH or tcp:HOST:PORT")
+    try:
+        with tape.load(file, times, _tell) as (played, found):
+            try:
+                host = device_sim.listen(played, listen)
+            except OSError as error:
+                raise _Device(f"--listen {listen}: {error.strerror or error}") from error
+            with closing(host), closing(tape.Stage(host)) as stage, ended_by_signals():
+                said: dict[str, object] = {"listening": listen, "port": host.uri, "file": str(file), **found}
+                print(json.dumps(said), flush=True)
+                stage.play(played)
+    except device_sim.Misused as error:
+        raise CommandError(str(error)) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(FINE) from None
+
+
+def _tell(note: str) -> None:
+    print(f"cutcard: {note}", file=sys.stderr, flush=True)
 
 
 def bench(as_json: Json = False) -> None:

@@ -23,7 +23,7 @@ SETTLE_S = 0.3
 STALL_S = 5.0
 """How long a reader may take nothing before the end is not kept back for it."""
 LINGER_S = 0.3
-"""How long a connection stays after its last byte: closed earlier, it might be reset."""
+"""How long a line stays after its last byte: closed earlier, a connection might be reset."""
 
 
 class Tape:
@@ -45,6 +45,7 @@ class Tape:
 
     def start(self, now: float) -> None:
         """The first byte leaves now."""
+        self.held = False
         self._start = self._due = now
         self._turn()
 
@@ -56,13 +57,11 @@ class Tape:
         """Nobody listens."""
 
     def transmit(self, now: float) -> bytes:
-        while (
-            not self.held and self._next is not None and self._due <= now and len(self._rest) < PENDING_LIMIT
-        ):
-            self._rest += self._next.data
-            self._turn()
         if self.held:
             return b""
+        while self._next is not None and self._due <= now and len(self._rest) < PENDING_LIMIT:
+            self._rest += self._next.data
+            self._turn()
         out, self._rest = self._rest[:PENDING_LIMIT], self._rest[PENDING_LIMIT:]
         return out
 
@@ -117,49 +116,50 @@ def _survey(source: BinaryIO, name: str, note: Callable[[str], None]) -> dict[st
     return {"bytes": played, "seconds": round(max(0, last - first) / 1e9, 3), "host_bytes_left_out": heard}
 
 
-def play(tape: Tape, host: Host) -> None:
-    """Wait for the first reader, play everything, and stay until it has the last byte."""
-    stage = _Stage(host)
-    try:
-        stage.await_reader()
-        tape.start(stage.now())
-        while not tape.done or host.writers():
-            tape.held = bool(host.writers())
-            host.pump(stage.now())
-            if not tape.done or host.writers():
-                due = None if host.writers() else tape.deadline()
-                stage.wait(None if due is None else due - stage.now())
-        stage.see_off()
-    finally:
-        stage.close()
-
-
-class _Stage:
-    """Where it is played, and who is there."""
+class Stage:
+    """Where a tape is played; whoever comes from now on is seen, so make it before telling anybody."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._watch = PtyWatch(host.path) if isinstance(host, PtyHost) else None
-        self.now = SystemClock().now
+        self._now = SystemClock().now
 
-    def await_reader(self) -> None:
+    def play(self, tape: Tape) -> None:
+        """Wait for the first reader, play everything, and stay until it has the last byte."""
+        self._await_reader()
+        tape.start(self._now())
+        while not tape.done or self._host.writers():
+            self._host.pump(self._now())
+            tape.held = bool(self._host.writers())
+            due = tape.deadline()
+            if due is not None or tape.held:
+                self._wait(None if due is None else due - self._now())
+        self._see_off()
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+    def _await_reader(self) -> None:
         """Until somebody opened the line and has thrown away what was on it."""
         while not self._somebody():
-            self.wait(None, watching=True)
-            self._host.pump(self.now())
+            self._wait(None, watching=True)
+            self._host.pump(self._now())
         if self._watch is not None:
             self._stay(SETTLE_S)
 
-    def see_off(self) -> None:
-        """Until the line is empty, or its reader has taken nothing for a while."""
-        if not isinstance(self._host, PtyHost):
+    def _see_off(self) -> None:
+        """Until the reader has taken all, or takes nothing more."""
+        if self._watch is None or not isinstance(self._host, PtyHost):
             return self._stay(LINGER_S)
-        while self._host.unread and self.wait(STALL_S, watching=True):
-            self._somebody()
-            self._host.pump(self.now())
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._watch, selectors.EVENT_READ)
+            # An empty line fills once more while the kernel holds bytes that had found no room in it.
+            while selector.select(STALL_S if self._host.unread else LINGER_S):
+                self._watch.look()
         return None
 
-    def wait(self, timeout: float | None, *, watching: bool = False) -> bool:
+    def _wait(self, timeout: float | None, *, watching: bool = False) -> bool:
         """Whether something happened within `timeout` seconds."""
         with selectors.DefaultSelector() as selector:
             writers = set(self._host.writers())
@@ -170,10 +170,6 @@ class _Stage:
                 selector.register(self._watch, selectors.EVENT_READ)
             return bool(selector.select(None if timeout is None else max(0.0, timeout)))
 
-    def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-
     def _somebody(self) -> bool:
         if self._watch is not None:
             self._watch.look()
@@ -181,7 +177,7 @@ class _Stage:
         return not isinstance(self._host, TcpHost) or self._host.clients > 0
 
     def _stay(self, seconds: float) -> None:
-        end = self.now() + seconds
-        while (left := end - self.now()) > 0:
-            self._host.pump(self.now())
-            self.wait(left)
+        end = self._now() + seconds
+        while (left := end - self._now()) > 0:
+            self._host.pump(self._now())
+            self._wait(left)

@@ -5,8 +5,7 @@ import os
 import resource
 import stat
 import struct
-from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -16,54 +15,7 @@ from firmware_bridge.capture import Recorder, read_capture, recorded
 from firmware_bridge.clock import VirtualClock
 from firmware_bridge.errors import Absent, LinkLost, Stalled
 from firmware_bridge.transports.mem import MemReceiver, MemTransport
-
-SERIAL, USB, HID = "serial:/dev/ttyUSB0?baud=4800", "usb:1209:0001:SH0001", "usbhid:1209:0002"
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-START_NS = int(EPOCH.timestamp()) * 10**9
-
-
-class End:
-    """The device's end of a `mem:` wire."""
-
-    def __init__(self):
-        self.heard, self.says, self.dead = b"", [], False
-
-    def write(self, data):
-        if self.dead:
-            raise OSError(5, "Input/output error")
-        self.heard += data
-
-    def read(self):
-        if self.dead:
-            raise OSError(19, "No such device")
-        return self.says.pop(0) if self.says else b""
-
-
-class Bench:
-    """A recorded wire under a clock of its own."""
-
-    def __init__(self, file, uri=SERIAL, form=MemTransport, **more):
-        self.end, self.clock, self.told = End(), VirtualClock(100.0, EPOCH - timedelta(seconds=100)), []
-        self.wire = form(self.end, uri)
-        if uri.startswith("usb"):
-            self.wire.ends = SimpleNamespace(
-                bus=1, address=5, interface=0, into=0x81, out=0x02, interrupt=uri == HID
-            )
-        self.file = file
-        self.recorder = Recorder(file, self.wire, self.clock, told=self.told.append, **more)
-        self.over = recorded(self.wire, self.recorder)
-        self.over.open()
-
-    def came(self, data):
-        self.end.says.append(data)
-        return self.over.read(0)
-
-    def records(self):
-        return read(self.file)
-
-
-def read(file):
-    return list(read_capture(io.BytesIO(file.read_bytes()), file.name, pytest.fail))
+from tests.support.captures import HID, SERIAL, START_NS, USB, Bench
 
 
 @pytest.fixture

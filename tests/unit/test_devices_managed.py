@@ -8,7 +8,7 @@ from typing import Any
 import cbor2
 import pytest
 
-from devices.base import OptionError, Resume, Setup
+from devices.base import HearsHost, OptionError, Resume, Setup
 from devices.events import DeviceEvent, carries_card, to_json
 from devices.registry import load
 from firmware_bridge import smp
@@ -1187,6 +1187,23 @@ def test_a_dump_tells_a_restart_and_what_is_missing() -> None:
         "cut_card", "cut_card", "gap_possible", "cut_card", "rebooted", "cut_card",
     ]  # fmt: skip
     assert events[2].missing == 2
+
+
+def test_events_that_the_host_left_out_are_no_gap_and_no_event_is_hidden_by_its_questions() -> None:
+    """Host and device are framed apart: a question may fall into the middle of an answer."""
+
+    def ring(*numbers: int) -> bytes:
+        entries = [{"n": n, "t": 0, "k": "cut"} for n in numbers]
+        return frame(1, EVENTS, 0, {"boot": 1, "oldest": 1, "next": 100, "events": entries})
+
+    driver = load("managed-shoe").decoder(Setup("dev", Random(1)))
+    assert isinstance(driver, HearsHost)
+    events = [*driver.feed(ring(1)[:9], 0.0), *driver.feed_host(frame(0, EVENTS, 0, {"since": 7}), 0.0)]
+    events += driver.feed(ring(1)[9:] + ring(7), 0.0)
+    assert [(e.kind, e.seq) for e in events] == [("cut_card", 1), ("cut_card", 7)]
+    driver.feed_host(frame(0, EVENTS, 0, {"since": 90}), 0.0)
+    assert [(e.kind, e.seq) for e in driver.feed(ring(8), 0.0)] == [("cut_card", 8)]
+    assert [(e.kind, e.seq) for e in driver.feed(ring(92), 0.0)] == [("gap_possible", None), ("cut_card", 92)]
 
 
 def test_a_dump_of_two_devices_keeps_their_numbers_apart() -> None:
