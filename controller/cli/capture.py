@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from controller.cli.decode import Options, driver_spec, set_up
 from controller.cli.exits import CommandError, RefusedByTable
 from controller.cli.listen import Listener
 from controller.cli.wires import TABLE_OPEN, open_wire, record
@@ -34,6 +35,7 @@ def capture(
         float | None, typer.Option("--seconds", min=0.0, metavar="T", help="end after T seconds")
     ] = None,
     *,
+    options: Options = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite a file that is there")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="the summary as one JSON object")] = False,
 ) -> None:
@@ -42,11 +44,10 @@ def capture(
     Read-only: a device that only talks is never written to, a polled one is asked as `monitor` asks it.
     Refused (4) while a table is open on this machine: the file would hold cards that nobody may see yet.
     """
-    from controller.cli.decode import driver_spec
     from controller.cli.event_lines import output as standard_output
 
     out = standard_output()
-    spec = driver_spec(driver)
+    spec = set_up(driver_spec(driver), options)
     wire, recorder = record(
         open_wire(port, spec, write=False),
         output,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, TypeVar, cast
 
 import typer
 
@@ -19,6 +22,13 @@ if TYPE_CHECKING:
     from devices.base import Counters, Driver, DriverOutput, DriverSpec
     from firmware_bridge.capture import Record
 
+_D = TypeVar("_D")
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="KEY=VALUE", help="another reading of the driver's documents; may be repeated"
+    ),
+]
 CHUNK = 65536
 STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
@@ -40,6 +50,7 @@ def decode(
     form: Annotated[
         Format, typer.Option("--format", help="raw bytes, hex text with # comments, or a pcapng capture")
     ] = Format.RAW,
+    options: Options = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
 ) -> None:
     """Decode captured bytes to device events. Rejected frames are events too: the exit code stays 0.
@@ -47,7 +58,7 @@ def decode(
     A pcapng capture has times, and tells what the host sent. Raw bytes and hex text carry no times: they
     are taken to arrive back to back at the driver's line rate.
     """
-    spec = driver_spec(driver)
+    spec = set_up(driver_spec(driver), options)
     if form is Format.PCAPNG:
         _decode(spec, _recorded(file), as_json=as_json)
     else:
@@ -63,6 +74,36 @@ def driver_spec(name: str) -> DriverSpec:
         return load(name)
     except DriverError as error:
         raise CommandError(f"--driver {name}: {error}") from error
+
+
+def set_up(spec: DriverSpec, given: Sequence[str] | None) -> DriverSpec:
+    """The driver with the options `given` as KEY=VALUE. Raises CommandError naming the nearest key."""
+    if not given:
+        return spec
+    from random import Random
+
+    from devices.base import OptionError, Setup
+
+    options: dict[str, str | int] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or key not in spec.options:
+            near = difflib.get_close_matches(key, spec.options, 1)
+            hint = f"did you mean {near[0]}=VALUE?" if near else "write KEY=VALUE"
+            known = "; ".join(f"{name}: {help_}" for name, help_ in spec.options.items()) or "none"
+            raise CommandError(f"--option {text}: {hint} (options of {spec.name} are {known})")
+        options[key] = int(value) if re.fullmatch("[0-9]{1,9}", value) else value
+    try:
+        spec.reader(Setup(spec.name, Random(0), options=options))
+    except OptionError as error:
+        raise CommandError(f"--option: {error}") from error
+
+    def bound(make: Callable[[Setup], _D]) -> Callable[[Setup], _D]:
+        return lambda setup: make(replace(setup, options=options))
+
+    return replace(
+        spec, reader=bound(spec.reader), controlled=bound(spec.controlled), decoder=bound(spec.decoder)
+    )
 
 
 class _Piece(NamedTuple):

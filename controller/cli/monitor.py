@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from controller.cli.decode import Options, driver_spec, set_up
 from controller.cli.listen import Listener, PortError
 from controller.cli.wires import open_wire
 
@@ -27,6 +28,8 @@ def monitor(
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=0.0, metavar="T", help="end after T seconds")
     ] = None,
+    *,
+    options: Options = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
 ) -> None:
     """Show device events as they happen, read-only; ends with exit code 3 when the port is lost.
@@ -34,9 +37,8 @@ def monitor(
     Unseen cards are hidden while a table is open on this machine. CUTCARD_CAPTURE=FILE records the wire.
     """
     from controller.cli import event_lines
-    from controller.cli.decode import driver_spec
 
-    spec = driver_spec(driver)
+    spec = set_up(driver_spec(driver), options)
     lines = _Lines(event_lines.output(), count, as_json=as_json)
     listener = Listener(spec, open_wire(port, spec, write=False), lines.take, _note)
     listener.run(seconds, lambda: lines.full)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from controller.cli.decode import driver_spec
+from controller.cli.decode import Options, driver_spec, set_up
 from controller.cli.exits import DEVICE, REFUSED, CommandError
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class _Send(TyperCommand):
         super().format_epilog(ctx, formatter)
         if driver := ctx.params.get("driver"):
             spec = driver_spec(driver)
+            if spec.options:
+                with formatter.section(f"Keys of --option for {spec.name}"):
+                    formatter.write_dl(list(spec.options.items()))
             with formatter.section(f"Commands of {spec.name}"):
                 formatter.write_dl([(_usage(c), f"{c.help}; {_effect(c)}") for c in spec.commands])
 
@@ -56,6 +59,7 @@ def _send(
         str,
         typer.Option("--driver", metavar="D", is_eager=True, help="what is there; with --help: its commands"),
     ],
+    options: Options = None,
     as_json: Annotated[bool, typer.Option("--json", help="the outcome as one JSON object")] = False,
 ) -> None:
     """Send one command and tell what became of it; `send --driver D --help` lists the commands of a driver.
@@ -67,7 +71,7 @@ def _send(
     from controller.cli.event_lines import printable
     from firmware_bridge.transports import parse_uri
 
-    spec = driver_spec(driver)
+    spec = set_up(driver_spec(driver), options)
     parse_uri(port)
     command, args, made = _understood(spec, words or [])
     if made:

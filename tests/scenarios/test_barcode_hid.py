@@ -339,6 +339,14 @@ def test_a_capture_of_reports_decodes_to_the_same_cards(cutcard, usb, tmp_path):
     assert (summary["frames"], summary["rejected"]) == (2, 1)
 
 
+def test_decode_reads_a_reader_on_the_keypad_when_told(cutcard, tmp_path):
+    device, file = reader(2, digits="keypad", enter="keypad_enter"), tmp_path / "dump"
+    file.write_bytes(device.transmit(9.0))
+    told_so = ("--option", "digits=keypad", "--option", "terminator=any", "--option", "gap_ms=500")
+    code, out, _ = cutcard("decode", "--driver", "barcode-hid", str(file), "--json", *told_so)
+    assert (code, [e["card"] for e in told(out)[:-1]]) == (0, drawn(device))
+
+
 @pytest.mark.parametrize("form", ["raw", "hex"])
 def test_decode_takes_reports_one_behind_the_other(cutcard, tmp_path, form):
     device = reader(3, every=0.1)

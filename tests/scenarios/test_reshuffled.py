@@ -351,7 +351,51 @@ def test_a_recorded_command_decodes_to_both_sides_of_it(cutcard, tmp_path, monke
     assert summary["rejected"] == 0
 
 
-def test_help_says_what_moves_cards(cutcard):
+def test_the_command_line_takes_the_other_readings(cutcard, tmp_path):
+    file = tmp_path / "dump"
+    file.write_bytes(b":OK#D736D92D;")
+    decode = ("decode", "--driver", "reshuffled", str(file), "--json")
+    assert [json.loads(line)["kind"] for line in cutcard(*decode)[1].splitlines()] == [
+        "frame_rejected", "summary",
+    ]  # fmt: skip
+    code, out, _ = cutcard(*decode, "--option", "frame_end=semicolon", "--option", "profile=strict")
+    assert (code, json.loads(out.splitlines()[0])["kind"]) == (0, "command_done")
+    made = device(firmware=False)
+    with served(TcpHost(made)) as host:
+        send = ("send", host.uri, "--driver", "reshuffled", "--option", "profile=strict", "--json")
+        code, out, _ = cutcard(*send, "deal", "12")
+    assert (code, json.loads(out)["outcome"]) == (0, "done")
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("profil=strict", "--option profil=strict: did you mean profile=VALUE?"),
+        ("profile", "--option profile: did you mean profile=VALUE?"),
+        ("x=1", "--option x=1: write KEY=VALUE (options of reshuffled are profile: tolerant (default"),
+        ("profile=lax", "--option: profile is one of tolerant, strict, not 'lax'"),
+    ],
+)
+def test_an_option_that_the_driver_does_not_read_is_an_error_with_the_nearest_name(cutcard, option, says):
+    for command in (
+        ("decode", "-"),
+        ("monitor", "mem:x"),
+        ("capture", "mem:x", "-o", "f"),
+        ("send", "mem:x", "init"),
+    ):
+        code, out, err = cutcard(*command, "--driver", "reshuffled", "--option", option)
+        assert (code, out) == (2, "")
+        assert says in err
+        assert len(err.splitlines()) == 1
+
+
+def test_a_value_that_only_the_asking_form_reads_is_judged_too(cutcard):
+    code, _, err = cutcard("monitor", "mem:x", "--driver", "managed-shoe", "--option", "wait_ms=5000")
+    assert (code, err) == (2, "cutcard: --option: wait_ms is a number from 0 to 1000, not 5000\n")
+
+
+def test_help_says_what_moves_cards_and_which_readings_there_are(cutcard):
     code, out, _ = cutcard("send", "--driver", "reshuffled", "--help")
     assert code == 0
+    assert re.search(r"Keys of --option for reshuffled:\n  profile +tolerant \(default", out)
     assert re.search(r"deal N +deal N cards[^;]*;\s+moves\s+cards", out)
