@@ -34,6 +34,8 @@ STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
 BITS_PER_BYTE = 10
 _NO_STDIN = "standard input is closed: give a file, or pipe the bytes in"
+_PCAPNG = b"\n\r\r\n"
+"""How a pcapng file begins."""
 PROGRESS_S = 2.0
 """Seconds between two lines of progress on standard error."""
 
@@ -275,6 +277,8 @@ def _raw(file: str) -> Iterator[bytes]:
         return
     with open(file, "rb") as source:  # noqa: PTH123 - errors shall name the file as it was typed
         while chunk := source.read(CHUNK):
+            if chunk.startswith(_PCAPNG) and source.tell() == len(chunk):
+                _note(f"{file} looks like a capture and is read as raw bytes: did you mean --format pcapng?")
             yield chunk
 
 

@@ -123,7 +123,7 @@ def decoded(file: Path, driver: str = "angel-eye") -> list[dict[str, Any]]:
 def test_what_a_monitor_saw_is_what_its_capture_says(listening: threading.Event, file: Path) -> None:
     with talking(listening, STREAM) as port:
         seen = cutcard(
-            "monitor", port, "--driver", "angel-eye", "--seconds", "1", "--json", CUTCARD_CAPTURE=str(file)
+            "monitor", port, "--driver", "angel-eye", "--seconds", "0.5", "--json", CUTCARD_CAPTURE=str(file)
         )
     assert seen.exit_code == 0, seen.exception
     assert len(told(seen.stdout)) >= len(GOOD)
@@ -241,6 +241,13 @@ def test_standard_input_is_read_as_it_comes(file: Path) -> None:
     cut = CliRunner().invoke(app, args, input=file.read_bytes()[:-3])
     assert (cut.exit_code, told(cut.stdout)) == (0, [])
     assert cut.stderr.startswith("cutcard: standard input is cut short at byte ")
+
+
+def test_a_capture_that_is_read_as_raw_bytes_is_remarked_on(file: Path) -> None:
+    Bench(file).over.dispose()
+    done = cutcard("decode", "--driver", "angel-eye", "--json", str(file))
+    assert (done.exit_code, [e["kind"] for e in told(done.stdout)]) == (0, ["frame_rejected"])
+    assert done.stderr.endswith("did you mean --format pcapng?\n")
 
 
 @pytest.mark.parametrize("command", ["decode", "replay"])
