@@ -41,7 +41,8 @@ class _Send(TyperCommand):
                 with formatter.section(f"Keys of --option for {spec.name}"):
                     formatter.write_dl(list(spec.options.items()))
             with formatter.section(f"Commands of {spec.name}"):
-                formatter.write_dl([(_usage(c), f"{c.help}; {_effect(c)}") for c in spec.commands])
+                rows = [(_usage(c), f"{c.help}; {_effect(c)}") for c in spec.commands]
+                formatter.write_dl(rows or [("none", "this device takes no command")])
 
 
 send = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
