@@ -172,7 +172,7 @@ class Recorder:
                 if self._regular:
                     os.ftruncate(self._fd, self._size)  # half a block must not stand at the end
             why = error.strerror or type(error).__name__
-            self._stop(f"{self.file} takes no more ({why}): recording ended, the port is still read")
+            self._stop(f"{self.file} takes no more ({why}): the recording ends there")
             return
         self.records += 1
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import resource
 import signal
 import stat
 import threading
@@ -393,6 +394,24 @@ def test_a_port_that_is_not_there_leaves_no_file_and_exit_code_3(file: Path) -> 
     assert isinstance(done.exception, PortError)
     assert done.exception.code == 3
     assert not file.exists()
+
+
+@pytest.mark.usefixtures("no_table_open")
+def test_a_full_disk_ends_a_capture_and_what_was_recorded_can_be_read(
+    listening: threading.Event, file: Path
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with talking(listening, [GOOD[0] * 100]) as port:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, hard))
+        try:
+            done = cutcard("capture", port, "--driver", "angel-eye", "-o", str(file))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert isinstance(done.exception, CommandError)
+    assert (done.exception.code, done.stdout) == (2, "")
+    said = f"{file} takes no more (File too large): the recording ends there (1 records before that are in "
+    assert str(done.exception).startswith(said)
+    assert records(file) == []
 
 
 @pytest.mark.usefixtures("no_table_open", "listening")
