@@ -1,4 +1,4 @@
-"""The host's side of firmware management: a session with any SMP device, and jobs that survive its restarts.
+"""The host's side of firmware management: a session with any SMP device, a job that outlives its restarts.
 
 Pure: `firmware_bridge.port` pumps it like a driver. A job is a generator that asks, is answered, and says
 when it needs the device back; it ends Done, Refused, NotSent or Unknown as every command does.
@@ -22,7 +22,7 @@ from firmware_bridge.firmware.messages import (
     buffer_size,
     meaning,
 )
-from firmware_bridge.framing import smp_console, smp_packets
+from firmware_bridge.framing import Garbage, smp_console, smp_packets
 from firmware_bridge.link import Complete, Done, NotSent, Outcome, Refused, Send, Unknown
 
 TIMEOUT = 0.5
@@ -30,14 +30,27 @@ ATTEMPTS = 3
 """Of reads and of echo: a device answers those at once or is busy starting."""
 BACKOFF = (0.5, 2.0)
 """Seconds from a greeting without an answer to the next one: first and longest."""
+CACHED = 4
+"""Answers of writes that a managed device keeps."""
+CONSOLE_FRAME = 4
+"""On a console line the length and the check of a packet share the device's buffer with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Who answers. `identity` is None for a device without our group 64; `buffer` is in bytes."""
+    """Who answers. `identity` is None for a device without our group 64; `room` is for a packet, bytes."""
 
     identity: Mapping[str, Any] | None
-    buffer: int
+    room: int
+
+    @property
+    def serial(self) -> Any:
+        return None if self.identity is None else self.identity.get("serial")
+
+    @property
+    def bootloader(self) -> bool:
+        """Whether it says that its bootloader answers."""
+        return self.identity is not None and self.identity.get("bootloader") is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +69,24 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What became of the job so far, as a sentence for people."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Printed:
     """A line the device printed beside its frames, or bytes that were none; for people only."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The one end of the job."""
+
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +103,21 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Rejoin:
-    """Greet the device anew within `patience` s; `fits` tells whether a session is the awaited one."""
+    """Greet the device anew, `after` s at the earliest, until one `fits` or `patience` s are over.
+
+    `fits` tells why a session is not yet the awaited one, or None.
+    """
 
     patience: float
-    fits: Callable[[Session], bool] = lambda _session: True
+    fits: Callable[[Session], str | None]
+    after: float = BACKOFF[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
     """Hand something on to whoever watches."""
 
-    what: object
+    what: Progress | Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +130,7 @@ class Got:
 
 Step = Ask | Rejoin | Say
 Job = Generator[Step, Got, Outcome]
-JobMaker = Callable[[Session, Mapping[str, Any]], Job]
+JobMaker = Callable[[Session], Job]
 
 
 class Phase(Enum):
@@ -107,7 +138,7 @@ class Phase(Enum):
     GREETING = auto()
     READY = auto()
     RESTING = auto()
-    """Nobody answered; greeted again at `_greet_at`."""
+    """Nobody answered, or not who was awaited; greeted again at `_greet_at`."""
 
 
 @dataclass(slots=True)
@@ -120,16 +151,18 @@ class Counters:
 
 
 class FirmwareHost:
-    """`jobs` by name; one runs at a time. `packets`: one packet a transfer (USB)."""
+    """Carries out one job, which begins with the first session. It outlives the handle.
 
-    def __init__(self, jobs: Mapping[str, JobMaker], random: Random, *, packets: bool = False) -> None:
+    `packets` (one packet a transfer, as on USB) may be changed while the handle is closed. A job that
+    `writes` begins each session with as many echoes as a device keeps answers of writes, so that none of
+    an earlier host's is left.
+    """
+
+    def __init__(self, job: JobMaker, random: Random, *, packets: bool = False, writes: bool = False) -> None:
         self.counters = Counters()
-        self._jobs = jobs
+        self.packets = packets
+        self._echoes = CACHED if writes else 1
         self._random = random
-        framing = smp_packets if packets else smp_console
-        self._encode: Callable[[bytes], bytes] = framing.encode
-        self._new_decoder: Callable[[], smp_console.Decoder | smp_packets.Decoder] = framing.Decoder
-        self._decoder = self._new_decoder()
         self._phase = Phase.CLOSED
         self._sequence = random.randrange(256)
         self._session: Session | None = None
@@ -138,37 +171,49 @@ class FirmwareHost:
         self._link = link.Link()
         self._open: tuple[Ask, tuple[int, int, int, int]] | None = None
         self._greeting: Generator[Ask, Got, Session] | None = None
-        self._job: tuple[str, Job] | None = None
-        self._rejoin: tuple[Rejoin, float] | None = None
+        self._make: JobMaker | None = job
+        self._job: Job | None = None
+        self._rejoin: Rejoin | None = None
+        self._rejoin_until = 0.0
+        self._unfit = ""
+
+    @property
+    def away(self) -> bool:
+        """Whether the job waits for the device to come back."""
+        return self._rejoin is not None
 
     # What the port calls
 
     def start(self, now: float) -> Sequence[object]:
-        self._decoder = self._new_decoder()
-        return self._greet(now)
+        self._framing = smp_packets if self.packets else smp_console
+        self._decoder = self._framing.Decoder()
+        return [] if self._early(now) else self._greet(now)
 
     def feed(self, data: bytes, now: float) -> Sequence[object]:
         out: list[object] = []
         for item in self._decoder.feed(data):
             if isinstance(item, smp_console.Packet):
                 out += self._packet(item.data, now)
+            elif isinstance(item, Garbage):
+                out.append(Printed(f"({item.count} bytes that are no frame: {item.reason})"))
             else:
-                text = item.data.decode("utf-8", "replace")
-                out.append(
-                    Printed(text if isinstance(item, smp_console.Text) else f"({len(text)} odd bytes)")
-                )
+                out.append(Printed(item.data.decode("utf-8", "replace")))
         return out
 
     def tick(self, now: float) -> Sequence[object]:
-        if self._rejoin is not None and now >= self._rejoin[1]:
+        if self._rejoin is not None and now >= self._rejoin_until:
             return self._give_up(now)
         if self._phase is Phase.RESTING and now >= self._greet_at:
             return self._greet(now)
         return self._step(link.Tick(), now)
 
     def lost(self, reason: str, now: float) -> Sequence[object]:
+        asked = self._phase is Phase.READY
         self._phase, self._session, self._greeting = Phase.CLOSED, None, None
-        return self._step(link.Lost(reason), now)
+        if asked:
+            return self._step(link.Lost(reason), now)
+        self._link, self._open = link.Link(), None  # a greeting is nobody's but ours
+        return []
 
     def ack(self, n: int, now: float) -> Sequence[object]:
         del n, now
@@ -179,18 +224,17 @@ class FirmwareHost:
         if self._phase is Phase.RESTING:
             times.append(self._greet_at)
         if self._rejoin is not None:
-            times.append(self._rejoin[1])
+            times.append(self._rejoin_until)
         return min((t for t in times if t is not None), default=None)
 
-    def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[object]:
-        if self._job is not None:
-            return [Complete(call_id, NotSent(f"{self._job[0]} is still running"))]
-        if self._session is None or name not in self._jobs:
-            return [Complete(call_id, NotSent("there is no session with the device"))]
-        self._job = call_id, self._jobs[name](self._session, args)
-        return self._go_on(None, now)
-
     # The session: echo with a nonce, then who is there and how much it takes at once
+
+    def _early(self, now: float) -> bool:
+        """A handle that opens again before the device can be back."""
+        if self._rejoin is None or now >= self._greet_at:
+            return False
+        self._phase = Phase.RESTING
+        return True
 
     def _greet(self, now: float) -> list[object]:
         self._phase, self._session = Phase.GREETING, None
@@ -200,9 +244,10 @@ class FirmwareHost:
         return self._ask(next(self._greeting), now)
 
     def _hello(self, nonce: str) -> Generator[Ask, Got, Session]:
-        got = yield Ask(smp.Op.WRITE, ECHO, {"d": nonce}, check=_is(nonce))
-        if isinstance(got.failure, Unknown):  # a refusal is an answer too: its sequence is ours
-            raise ConnectionError(got.failure.reason)
+        for _ in range(self._echoes):
+            got = yield Ask(smp.Op.WRITE, ECHO, {"d": nonce}, check=_is(nonce))
+            if isinstance(got.failure, Unknown):  # a refusal is an answer too: its sequence is ours
+                raise ConnectionError(got.failure.reason)
         identity = yield Ask(smp.Op.READ, IDENTITY)
         if isinstance(identity.failure, Unknown):
             raise ConnectionError(identity.failure.reason)
@@ -210,25 +255,30 @@ class FirmwareHost:
         if isinstance(size.failure, Unknown):
             raise ConnectionError(size.failure.reason)
         buffer = DEFAULT_BUFFER if size.value is None else size.value
-        return Session(identity.value, min(buffer, smp_console.PACKET_LIMIT))
+        room = buffer if self.packets else buffer - CONSOLE_FRAME
+        return Session(identity.value, min(room, smp_console.PACKET_LIMIT))
 
     def _hello_got(self, got: Got, now: float) -> list[object]:
         assert self._greeting is not None
         try:
             return self._ask(self._greeting.send(got), now)
         except StopIteration as ended:
-            self._greeting, self._phase, self._backoff = None, Phase.READY, BACKOFF[0]
             session: Session = ended.value
-            self._session = session
-            out: list[object] = [Greeted(session)]
-            if self._rejoin is None:
-                return out
-            if self._rejoin[0].fits(session):
-                self._rejoin = None
-                return [*out, *self._go_on(Got(session), now)]
-            return [*out, *self._rest(now)]
         except ConnectionError:
+            self._unfit = ""
             return self._rest(now)
+        self._greeting, self._phase, self._session = None, Phase.READY, session
+        out: list[object] = [Greeted(session)]
+        if self._make is not None:
+            self._job, self._make = self._make(session), None
+            return [*out, *self._go_on(None, now)]
+        if self._rejoin is None:
+            return out
+        if (unfit := self._rejoin.fits(session)) is not None:
+            self._unfit = unfit
+            return [*out, *self._rest(now)]
+        self._rejoin, self._backoff = None, BACKOFF[0]
+        return [*out, *self._go_on(Got(session), now)]
 
     def _rest(self, now: float) -> list[object]:
         self._greeting, self._session, self._phase = None, None, Phase.RESTING
@@ -242,21 +292,17 @@ class FirmwareHost:
         """Let the job take its next step; `got` is None at its first."""
         out: list[object] = []
         while self._job is not None:
-            call_id, job = self._job
             try:
-                step = next(job) if got is None else job.send(got)
+                step = next(self._job) if got is None else self._job.send(got)
             except StopIteration as ended:
                 self._job = None
-                out.append(Complete(call_id, ended.value))
+                out.append(Ended(ended.value))
                 break
             if isinstance(step, Say):
                 out.append(step.what)
                 got = Got()
             elif isinstance(step, Rejoin):
-                self._rejoin = step, now + step.patience
-                if self._phase is not Phase.CLOSED:
-                    self._backoff = BACKOFF[0]
-                    self._rest(now)
+                self._await(step, now)
                 break
             elif self._session is None:
                 got = Got(failure=Unknown("the connection was lost"))
@@ -265,11 +311,18 @@ class FirmwareHost:
                 break
         return out
 
+    def _await(self, step: Rejoin, now: float) -> None:
+        self._rejoin, self._rejoin_until, self._unfit = step, now + step.patience, ""
+        self._backoff, self._greet_at = BACKOFF[0], now + step.after
+        if self._phase is not Phase.CLOSED:
+            self._greeting, self._session, self._phase = None, None, Phase.RESTING
+
     def _give_up(self, now: float) -> list[object]:
         assert self._rejoin is not None
-        patience, self._rejoin = self._rejoin[0].patience, None
-        why = f"the device was not there again within {patience:g} s"
-        return self._go_on(Got(failure=Unknown(why)), now)
+        patience, self._rejoin = self._rejoin.patience, None
+        why = self._unfit or "it does not answer"
+        text = f"the device was not there again within {patience:g} s: {why}"
+        return self._go_on(Got(failure=Unknown(text)), now)
 
     # Exchanges
 
@@ -277,7 +330,7 @@ class FirmwareHost:
         message = smp.Message(ask.op, ask.what[0], self._sequence, ask.what[1], ask.body)
         self._sequence = (self._sequence + 1) % 256
         self._open = ask, message.key
-        data = self._encode(smp.encode(message))
+        data = self._framing.encode(smp.encode(message))
         return self._step(link.Submit("ask", data, message.key, ask.timeout, ask.attempts), now)
 
     def _packet(self, packet: bytes, now: float) -> list[object]:
@@ -285,7 +338,8 @@ class FirmwareHost:
         if isinstance(message, smp.Malformed):
             return [Printed(f"(a packet that makes no sense: {message.reason})")]
         self.counters.frames += 1
-        if self._open is None or self._open[1] != message.key:
+        answers = message.op in {smp.Op.READ_ANSWER, smp.Op.WRITE_ANSWER}  # a line may echo what we send
+        if not answers or self._open is None or self._open[1] != message.key:
             self.counters.unasked += 1
             return []
         failure = smp.failure(message)

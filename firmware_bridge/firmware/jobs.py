@@ -1,58 +1,63 @@
-"""What a technician asks of a device's firmware. Success is what the device says of itself afterwards."""
+"""What a technician asks of a device's firmware. Success is what the device says of itself afterwards.
+
+No write of the image group is repeated before the device has said again who it is: a restart makes it
+forget what it answered. Uploads are in upload.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from firmware_bridge import smp
-from firmware_bridge.firmware.host import Ask, Got, Job, JobMaker, Progress, Rejoin, Say, Session, Step
-from firmware_bridge.firmware.image import Image
+from firmware_bridge.firmware.host import Ask, Got, Job, Rejoin, Session, Step
 from firmware_bridge.firmware.messages import (
     ECHO,
     RESET,
     STATE,
-    UPLOAD,
     Nonsense,
     Slot,
-    offset,
     running,
     slots,
 )
-from firmware_bridge.link import Done, NotSent, Outcome, Refused, Unknown
+from firmware_bridge.link import Done, Refused, Unknown
 
-ERASE_S = 30.0
-"""A device may erase for so long before it answers the first packet; three times that at most."""
 PACKET_S = 3.0
-BACK_S = 60.0
-"""How long a device that restarts may stay away, seconds."""
-STALLS = 5
-"""How often in a row a packet may bring nothing forward."""
-REJOINS = 8
-"""How often in a row a device may vanish without one packet in between."""
+"""For an answer that takes writing to the flash."""
+BACK_S = 120.0
+"""How long a device that restarts may stay away, seconds: a bootloader swaps images meanwhile."""
+RESET_S = 1.0
+"""After this time a device that was told to restart has begun to."""
 _NAMES = ("vendor", "product", "serial", "firmware", "boot", "class", "protocol")
+IN_BOOTLOADER = "its bootloader answers, and no image runs"
+
+Answers = Generator[Step, Got, tuple[Slot, ...] | Refused | Unknown]
 
 
-def identify(session: Session, _args: Mapping[str, Any]) -> Job:
-    """Who is there: what the device says of itself, and the hash of the image it runs."""
-    told = session.identity
-    if told is None:
-        return Refused("8", "the device has no identity of ours (group 64)")
-    listed = yield Ask(smp.Op.READ, STATE, check=slots)
+def identify(session: Session) -> Job:
+    """Who is there: what the device says of itself, and the hash of the image that it lists as running."""
+    listed = yield listing()
     if isinstance(listed.failure, Unknown):
         return listed.failure
+    told = session.identity or {}
     image = None if listed.value is None else running(listed.value)
-    answer = {name: told[name] for name in _NAMES if name in told}
-    return Done({**answer, "hash": None if image is None else image.hash})
+    hashed = told.get("hash")
+    return Done(
+        {
+            **{name: told.get(name) for name in _NAMES},
+            "hash": hashed.hex() if isinstance(hashed, bytes) else None,
+            "running": None if image is None else image.hash,
+            "bootloader": session.bootloader,
+        }
+    )
 
 
-def list_images(_session: Session, _args: Mapping[str, Any]) -> Job:
-    listed = yield Ask(smp.Op.READ, STATE, check=slots)
+def list_images(_session: Session) -> Job:
+    listed = yield listing()
     return listed.failure or Done({"images": [_shown(slot) for slot in listed.value]})
 
 
-def echo(_session: Session, args: Mapping[str, Any]) -> Job:
-    text = args["text"]
+def echo(_session: Session, text: str) -> Job:
     got = yield Ask(smp.Op.WRITE, ECHO, {"d": text}, check=_text)
     if got.failure is not None:
         return got.failure
@@ -61,165 +66,119 @@ def echo(_session: Session, args: Mapping[str, Any]) -> Job:
     return Done({"text": got.value})
 
 
-def confirm(_session: Session, args: Mapping[str, Any]) -> Job:
-    """Make the running image stay, or with a hash that image, whatever runs."""
-    body: dict[str, Any] = {"confirm": True}
-    if args.get("hash"):
-        body["hash"] = bytes.fromhex(args["hash"])
-    got = yield Ask(smp.Op.WRITE, STATE, body, timeout=PACKET_S, check=slots)
-    if got.failure is not None:
-        return got.failure
-    stays = [slot for slot in got.value if slot.confirmed or slot.permanent]
-    wanted = args.get("hash") or next((slot.hash for slot in got.value if slot.active), None)
-    if wanted not in [slot.hash for slot in stays]:
-        return Refused("not_confirmed", "the device said yes and lists no such image as confirmed")
-    return Done({"images": [_shown(slot) for slot in got.value]})
+def confirm(session: Session, wanted: str | None = None) -> Job:
+    """Make the image that runs stay. `wanted` is how its hash must begin: no other image is confirmed."""
+    listed = yield listing()
+    if listed.failure is not None:
+        return listed.failure
+    now = running(listed.value)
+    if now is None:
+        return Refused("nothing_runs", f"{IN_BOOTLOADER}: there is nothing to confirm")
+    if wanted is not None and not (now.hash or "").startswith(wanted):
+        text = f"what runs is {now}: only an image that runs can be confirmed, and `firmware reset` tries one"
+        return Refused("not_running", text)
+    found = listed.value
+    if not now.confirmed:
+        body = {"confirm": True} if now.hash is None else {"confirm": True, "hash": bytes.fromhex(now.hash)}
+        asked = yield Ask(smp.Op.WRITE, STATE, body, PACKET_S, 1)
+        if isinstance(asked.failure, Refused):
+            return asked.failure
+        found = yield from held_images(session)
+        if not isinstance(found, tuple):
+            return found
+    after = running(found)
+    if after is None or after.hash != now.hash or not after.confirmed:
+        return Refused("not_confirmed", f"{now} is not confirmed; what runs: {after or 'none is listed'}")
+    return Done({"images": [_shown(slot) for slot in found]})
 
 
-def reset(session: Session, _args: Mapping[str, Any]) -> Job:
+def reset(session: Session) -> Job:
     """Restart the device and see what runs then; Refused when that is not what was to run."""
-    before = yield Ask(smp.Op.READ, STATE, check=slots)
+    before = yield listing()
     if isinstance(before.failure, Unknown):
         return before.failure
     expected = None if before.value is None else _next(before.value)
     asked = yield Ask(smp.Op.WRITE, RESET, attempts=1)
     if isinstance(asked.failure, Refused):
         return asked.failure
-    back = yield Rejoin(BACK_S, lambda found: _restarted(session, found))
+    back = yield Rejoin(BACK_S, _restarted(session), after=RESET_S)
     if back.failure is not None:
         return back.failure
-    after = yield Ask(smp.Op.READ, STATE, check=slots)
-    if isinstance(after.failure, Unknown):
-        return after.failure
-    answer = {
-        "boot": (back.value.identity or {}).get("boot"),
-        "firmware": (back.value.identity or {}).get("firmware"),
-    }
-    now = None if after.value is None else running(after.value)
-    answer["hash"] = None if now is None else now.hash
+    told = back.value.identity or {}
+    listed = yield from held_images(back.value)
+    if isinstance(listed, Unknown):
+        return listed
+    now = None if isinstance(listed, Refused) else running(listed)
     if expected is not None and (now is None or now.hash != expected.hash):
-        shown = "none is listed" if now is None else f"{now.version} ({now.hash})"
-        return Refused("old_image", f"{expected.version} ({expected.hash}) was to run; what runs: {shown}")
-    return Done(answer)
-
-
-def upload(session: Session, args: Mapping[str, Any]) -> Job:
-    """Send an image, see that the device lists it, and mark it to be tried at the next restart."""
-    image: Image = args["image"]
-    listed = yield Ask(smp.Op.READ, STATE, check=slots)
-    if listed.failure is not None:
-        return listed.failure
-    now = running(listed.value)
-    if now is not None and now.hash == image.hash:
-        return Done({"version": image.version, "hash": image.hash, "sent": 0, "state": "running already"})
-    if (reason := _foreign(session, image)) is not None:
-        return NotSent(reason)
-    if _held(listed.value, image) is None:
-        ended = yield from _transfer(session, image)
-        if ended is not None:
-            return ended
-        listed = yield Ask(smp.Op.READ, STATE, check=slots)
-        if listed.failure is not None:
-            return listed.failure
-        if _held(listed.value, image) is None:
-            return Unknown("the device took every byte and does not list the image: nothing of it is used")
-    marked = yield Ask(
-        smp.Op.WRITE, STATE, {"hash": bytes.fromhex(image.hash), "confirm": False}, PACKET_S, check=slots
+        return Refused("other_image", f"{expected} was to run; what runs: {now or 'none is listed'}")
+    return Done(
+        {
+            "boot": told.get("boot"),
+            "firmware": told.get("firmware"),
+            "version": None if now is None else now.version,
+            "hash": None if now is None else now.hash,
+            "confirmed": None if now is None else now.confirmed,
+            "restarted": None if session.identity is None else True,
+        }
     )
-    if marked.failure is not None:
-        return marked.failure
-    held = _held(marked.value, image)
-    if held is None or not held.pending:
-        return Refused("not_pending", "the device has the image and does not mark it for the next restart")
-    return Done({"version": image.version, "hash": image.hash, "sent": len(image.data), "state": "pending"})
 
 
-def _transfer(session: Session, image: Image) -> Generator[Step, Got, Outcome | None]:
-    """All bytes, from where the device is; None when they are there."""
-    total = len(image.data)
-    at = stalls = rejoins = 0
-    while at < total:
-        first = at == 0
-        body: dict[str, Any] = {"image": 0, "len": total, "sha": image.session} if first else {}
-        body |= {"off": at, "data": b""}
-        room = session.buffer - len(smp.encode(smp.Message(smp.Op.WRITE, *_ids(UPLOAD), body))) - 2
-        body["data"] = image.data[at : at + room]
-        got = yield Ask(smp.Op.WRITE, UPLOAD, body, ERASE_S if first else PACKET_S, check=_accepted(total))
-        if isinstance(got.failure, Refused):
-            return got.failure
-        if got.failure is not None:
-            rejoins += 1
-            if rejoins > REJOINS:
-                return got.failure
-            back = yield Rejoin(BACK_S)
-            if back.failure is not None:
-                return back.failure
-            if _serial(back.value) != _serial(session):
-                return Unknown("another device answers now: the image on the first one is not whole")
-            session, at = back.value, 0  # the first packet names the upload; the device tells where it is
-            continue
-        taken, match = got.value
-        stalls = stalls + 1 if taken <= at else 0
-        if stalls > STALLS:
-            return Unknown(f"the device stays at byte {taken} of {total}")
-        if taken > at:
-            rejoins = 0
-        at = taken
-        yield Say(Progress(at, total))
-        if at == total and match is False:
-            return Refused("damaged", "the device says that the image did not arrive whole")
-    return None
+def listing() -> Ask:
+    return Ask(smp.Op.READ, STATE, check=slots)
 
 
-def _ids(what: tuple[int, int]) -> tuple[int, int, int]:
-    """Group, a sequence number, command: for measuring a packet."""
-    return what[0], 0, what[1]
-
-
-def _accepted(total: int) -> Any:
-    def check(body: Mapping[str, Any]) -> tuple[int, bool | None]:
-        taken = offset(body)
-        if taken > total:
-            raise Nonsense(f"it has {taken} of {total} bytes")
-        match = body.get("match")
-        return taken, match if isinstance(match, bool) else None
-
-    return check
-
-
-def _foreign(session: Session, image: Image) -> str | None:
-    """Why the image is not for this device; None when it is, or nobody can tell."""
-    product = None if session.identity is None else session.identity.get("product")
-    if product is None and image.product is None:
-        return None
-    if product == image.product:
-        return None
-    if image.product is None:
-        return f"the image does not say for which product it is, the device is a {product}: nothing was sent"
-    if product is None:
-        return f"the image is for a {image.product}, the device does not say what it is: nothing was sent"
-    return f"the image is for a {image.product}, the device is a {product}: nothing was sent"
-
-
-def _held(found: tuple[Slot, ...], image: Image) -> Slot | None:
-    return next((slot for slot in found if slot.hash == image.hash), None)
+def held_images(session: Session) -> Answers:
+    """The list, also over one restart of the device."""
+    listed = yield listing()
+    if isinstance(listed.failure, Unknown):
+        back = yield Rejoin(BACK_S, same_device(session))
+        if back.failure is not None:
+            return back.failure
+        listed = yield listing()
+    found: tuple[Slot, ...] | Refused | Unknown = listed.failure or listed.value
+    return found
 
 
 def _next(found: tuple[Slot, ...]) -> Slot | None:
-    """What is to run after a restart: what is pending, else what is confirmed (a test that is over)."""
-    pending = next((slot for slot in found if slot.pending), None)
-    confirmed = next((slot for slot in found if slot.confirmed), None)
-    return pending or confirmed or running(found)
+    """What is to run after a restart: what is pending, else what is confirmed (a trial is over then)."""
+    own = [slot for slot in found if slot.image == 0]
+    for flag in ("pending", "confirmed", "active"):
+        chosen = next((slot for slot in own if getattr(slot, flag)), None)
+        if chosen is not None:
+            return chosen
+    return next(iter(own), None)
 
 
-def _restarted(before: Session, found: Session) -> bool:
-    """A device that counts its starts must have counted one; of others any answer will do."""
-    old, new = before.identity, found.identity
-    return old is None or (new is not None and new.get("boot") != old.get("boot"))
+def same_device(before: Session) -> Callable[[Session], str | None]:
+    """The device of an earlier session, in the same mode."""
+
+    def unfit(found: Session) -> str | None:
+        if before.identity is None:
+            return None
+        if not before.bootloader and (found.identity is None or found.bootloader):
+            return IN_BOOTLOADER
+        if found.serial != before.serial:
+            return f"another device answers there, with serial number {found.serial}"
+        return None
+
+    return unfit
 
 
-def _serial(session: Session) -> Any:
-    return None if session.identity is None else session.identity.get("serial")
+def _restarted(before: Session) -> Callable[[Session], str | None]:
+    """The same device runs an image, and counted a start; of one that counts none any answer will do."""
+    same = same_device(before)
+
+    def unfit(found: Session) -> str | None:
+        if before.identity is None:
+            return IN_BOOTLOADER if found.bootloader else None
+        if found.identity is None or found.bootloader:
+            return IN_BOOTLOADER
+        if (why := same(found)) is not None:
+            return why
+        same_boot = found.identity.get("boot") == before.identity.get("boot")
+        return "it answers and has not restarted" if same_boot else None
+
+    return unfit
 
 
 def _shown(slot: Slot) -> dict[str, Any]:
@@ -237,13 +196,3 @@ def _text(body: Mapping[str, Any]) -> str:
     if not isinstance(text, str):
         raise Nonsense("an echo without a text")
     return text
-
-
-JOBS: dict[str, JobMaker] = {
-    "identify": identify,
-    "list": list_images,
-    "echo": echo,
-    "confirm": confirm,
-    "reset": reset,
-    "upload": upload,
-}

@@ -15,22 +15,25 @@ IDENTITY = (64, 0)
 """Group 64 is ours (docs/protocols/managed.md); others refuse it."""
 
 DEFAULT_BUFFER = 384
-"""Bytes of one packet, header and all, that a device takes that does not tell (Zephyr's default)."""
-LEAST_BUFFER = 96
-"""A packet must have room for its keys and a few bytes of an image."""
+"""Bytes of one packet, header and all, for a device that does not tell (Zephyr's default)."""
 NOT_SUPPORTED = 8
+"""The general error that a device answers for a group or command that it does not have."""
 
 _GENERAL = (
-    "ok", "unknown error", "no memory", "invalid value", "timed out", "no such entry", "bad state",
-    "answer too long", "not supported", "corrupt", "busy", "access denied",
+    "ok", "unknown error", "no memory", "invalid value", "timed out", "no such entry",
+    "not in this state, perhaps an image waits for a restart or for its confirmation", "answer too long",
+    "not supported", "corrupt", "busy", "access denied", "protocol too old", "protocol too new",
 )  # fmt: skip
 _IMAGE = (
     "ok", "unknown error", "flash layout unknown", "no image", "no records", "invalid record", "two hashes",
-    "record of invalid size", "no such hash", "no free slot", "flash not opened", "flash not read",
-    "flash not written", "flash not erased", "invalid slot", "no memory", "flash context set",
-    "flash context not set", "no flash device", "invalid page", "invalid offset", "no length",
-    "invalid length", "bad header", "invalid hash", "invalid flash address", "version not readable",
-    "version not newer", "image already pending",
+    "record of invalid size", "no such hash",
+    "no free slot, perhaps an image waits for a restart or for its confirmation", "flash not opened",
+    "flash not read", "flash not written", "flash not erased", "invalid slot", "no memory",
+    "flash context set", "flash context not set", "no flash device", "invalid page", "no offset",
+    "no length", "image header cut off", "no image header", "invalid hash",
+    "image made for another flash address", "version not readable", "version not newer",
+    "an image waits for a restart or for its confirmation", "invalid vector table", "image too large",
+    "more data than announced", "confirmation denied", "a test of what runs",
 )  # fmt: skip
 """Errors by number, from MCUmgr's headers."""
 
@@ -42,7 +45,7 @@ class Nonsense(ValueError):
 def meaning(body: Mapping[str, Any], group: int, rc: int) -> str:
     """The error of an answer in words. A bare `rc` is a general code, whatever group was asked."""
     table = _IMAGE if group == 1 and "err" in body else _GENERAL
-    return table[rc] if rc < len(table) else f"error {rc}"
+    return table[rc] if 0 <= rc < len(table) else f"error {rc}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,9 @@ class Slot:
     @property
     def flags(self) -> list[str]:
         return [name for name in ("active", "confirmed", "pending", "permanent") if getattr(self, name)]
+
+    def __str__(self) -> str:
+        return self.version if self.hash is None else f"{self.version} ({self.hash})"
 
 
 def slots(body: Mapping[str, Any]) -> tuple[Slot, ...]:
@@ -85,7 +91,7 @@ def _slot(entry: object) -> Slot:
 
 
 def running(found: tuple[Slot, ...]) -> Slot | None:
-    """The image that runs."""
+    """The image that runs; None in a bootloader."""
     return next((slot for slot in found if slot.active and slot.image == 0), None)
 
 
@@ -98,11 +104,9 @@ def offset(body: Mapping[str, Any]) -> int:
 
 
 def buffer_size(body: Mapping[str, Any]) -> int:
-    """The largest packet the device takes. Raises Nonsense."""
+    """The largest packet the device says it takes, or the default where it says nothing that makes sense."""
     found = body.get("buf_size")
-    if not _is_uint(found) or found < LEAST_BUFFER:
-        raise Nonsense("parameters without a usable buffer size")
-    return found
+    return found if _is_uint(found) else DEFAULT_BUFFER
 
 
 def _is_uint(value: Any) -> TypeGuard[int]:

@@ -14,6 +14,7 @@ from simulators.models.machine import Traps
 
 MAGIC = 0x96F3B83D
 HEADER, TLV_INFO, PROTECTED_INFO, SHA256_TLV, PRODUCT_TLV = 32, 0x6907, 0x6908, 0x10, 0xA0
+SLOT_SIZE = 1 << 20
 
 
 def build(version: str, product: str | None, body: bytes = b"") -> bytes:
@@ -37,18 +38,17 @@ class Spoilt(ValueError):
     """Bytes that no bootloader would start."""
 
 
-@dataclass(slots=True)
-class Slot:
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a slot holds."""
+
     data: bytes
     version: str
     hash: bytes
     product: str | None
-    confirmed: bool = False
-    pending: bool = False
-    permanent: bool = False
 
 
-def parse(data: bytes) -> Slot:
+def parse(data: bytes) -> Image:
     """What the bootloader sees of an image. Raises Spoilt."""
     try:
         magic, _, head, protected, size, _, *version, _, _ = struct.unpack_from("<IIHHIIBBHII", data)
@@ -60,69 +60,94 @@ def parse(data: bytes) -> Slot:
     if (magic, info, kind) != (MAGIC, TLV_INFO, SHA256_TLV) or sha256(data[:end]).digest() != digest:
         raise Spoilt("wrong hash")
     product = data[head + size + 8 : end].decode() if protected else None
-    return Slot(data, ".".join(map(str, version)), digest, product)
+    return Image(data, ".".join(map(str, version)), digest, product)
 
 
 class Flash:
-    """Traps: `keep_old` (the swap is said and not done), `spoil` (a bit of the upload turns over)."""
+    """`erase_s`: how long erasing a slot takes. `remembers`: an upload goes on after a restart.
 
-    def __init__(self, image: bytes, *, erase_s: float = 0.0) -> None:
-        self.running = parse(image)
-        self.running.confirmed = True
-        self.other: Slot | None = None
+    Traps: `keep_old` (the swap is said and not done), `spoil` (a bit of an upload turns over),
+    `stay_in_bootloader` (the image does not start; an upload then goes into slot 0).
+    """
+
+    def __init__(self, image: bytes, *, erase_s: float = 0.0, remembers: bool = False) -> None:
+        self.running: Image | None = parse(image)
+        self.other: Image | None = None
+        self.trial = False
+        """The running image is gone at the next start, unless it is confirmed."""
+        self.pending: str | None = None
+        """How the other image is to be started: `test` or `permanent`."""
+        self.bootloader = False
         self.erase_s = erase_s
+        self.remembers = remembers
         self.erased = 0
         self.traps = Traps()
+        self._forget()
+
+    def _forget(self) -> None:
         self._upload = bytearray()
         self._length = 0
         self._session: bytes | None = None
 
     @property
-    def slots(self) -> list[tuple[int, Slot]]:
-        return [(0, self.running), *([] if self.other is None else [(1, self.other)])]
+    def free(self) -> bool:
+        """Whether an upload may erase a slot: never what the next start may need."""
+        return self.bootloader or not (self.trial or self.pending)
 
-    def begin(self, length: int, session: bytes | None) -> int:
-        """First packet of an upload: how many bytes are there already; else the slot is erased."""
-        if session is not None and session == self._session and length == self._length and self._upload:
-            return len(self._upload)
-        self.other, self._upload = None, bytearray()
-        self._length, self._session = length, session
-        self.erased += 1
-        return 0
+    @property
+    def uploading(self) -> bool:
+        return self._length > 0
 
     @property
     def received(self) -> int:
         return len(self._upload)
 
     @property
-    def uploading(self) -> bool:
-        return self._length > 0
+    def length(self) -> int:
+        return self._length
+
+    def continues(self, session: bytes | None) -> bool:
+        """Whether this is the upload that is under way already."""
+        return self.uploading and session is not None and session == self._session
+
+    def erase(self) -> None:
+        """The slot that takes uploads is empty now."""
+        self.erased += 1
+        self._forget()
+        if self.bootloader:
+            self.running = None
+        else:
+            self.other, self.pending = None, None
+
+    def begin(self, length: int, session: bytes | None) -> None:
+        self._length, self._session = length, session
 
     def write(self, data: bytes) -> bool | None:
         """More bytes; at the end whether the whole is what the session's hash says (None: no hash)."""
-        self._upload += data[: self._length - len(self._upload)]
+        self._upload += data
         if len(self._upload) < self._length:
             return None
         whole, session = bytearray(self._upload), self._session
-        self._upload, self._length, self._session = bytearray(), 0, None
+        self._forget()
         if self.traps.sprung("spoil"):
             whole[len(whole) // 2] ^= 1
         try:
-            self.other = parse(bytes(whole))
+            made = parse(bytes(whole))
         except Spoilt:
-            self.other = None
+            made = None
+        if self.bootloader:
+            self.running, self.trial = made, False
+        else:
+            self.other = made
         return None if session is None else sha256(whole).digest() == session
 
     def boot(self) -> None:
         """What the bootloader does at each start."""
-        if self.other is None or self.traps.sprung("keep_old"):
-            if self.other is not None:
-                self.other.pending = False
-            return
-        if self.other.pending:
-            new, old = self.other, self.running
-            new.pending, new.confirmed = False, new.permanent
-            self.running, self.other = new, old
-        elif not self.running.confirmed:
+        if not self.remembers:
+            self._forget()
+        pending, self.pending = self.pending, None
+        swaps = (pending or self.trial) and not (pending and self.traps.sprung("keep_old"))
+        if swaps and self.other is not None:
             self.running, self.other = self.other, self.running
-            self.running.confirmed = True
+            self.trial = pending == "test"
+        self.bootloader = bool(self.traps.sprung("stay_in_bootloader")) or self.running is None

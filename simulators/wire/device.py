@@ -27,6 +27,19 @@ class WireDevice(Protocol):
         """When something next happens by itself; None: only when bytes come or hands act."""
 
 
+class Silent(Exception):
+    """The request gets no answer: the device restarts over it."""
+
+
+class Refused(Exception):
+    """The device says no. `general`: the code is none of the group's own."""
+
+    def __init__(self, rc: int, *, general: bool = False) -> None:
+        super().__init__(rc)
+        self.rc = rc
+        self.general = general
+
+
 class Outbox:
     """Pieces of output, each with the time at which it leaves."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from simulators.models.machine import CannotDo, Happening
 from simulators.models.shuffler import Report, ShelfShuffler
+from simulators.wire.device import Refused
 from simulators.wire.smp import (
     BAD_BODY,
     BUSY,
@@ -23,7 +24,6 @@ from simulators.wire.smp import (
     WRONG_STATE,
     Body,
     ManagedDevice,
-    Refused,
     check_counts,
 )
 

@@ -15,15 +15,15 @@ from zlib import crc32
 from simulators.models.firmware import Flash, build
 from simulators.models.machine import Happening, Machine, Traps
 from simulators.wire import cbor, console
-from simulators.wire.device import Outbox, Silence, earliest
+from simulators.wire.device import Outbox, Refused, Silence, Silent, earliest
 from simulators.wire.framings import CONSOLE, Framing
-from simulators.wire.images import IMAGE, Images
+from simulators.wire.images import IMAGE, Images, in_version_0
+from simulators.wire.ring import Ring
 
 OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
 READ, WRITE = 0, 2
 UNKNOWN, BAD_BODY, WRONG_STATE, BUSY, TOKEN, OPEN, JAM, SETTINGS, NO_CARDS = range(1, 10)
 NOT_SUPPORTED = 8
-FLASH_NOT_WRITTEN = 12
 INVALID = 3
 """Group 0 codes are MCUmgr's: 3 invalid value, 8 not supported."""
 
@@ -32,6 +32,9 @@ MAX_EVENTS = 8
 MAX_WAIT_MS = 1000
 WRITES_KEPT = 4
 REQUESTS_KEPT = 128
+DEFAULT_BUFFER = 384
+FRAME = 4
+"""Length and check of a packet on a console line share its buffer."""
 RESET_AFTER_S = 0.25
 RESET_OFF_S = 0.2
 """A reset answers first, then the device is off for a moment."""
@@ -40,18 +43,6 @@ _HEADER = Struct("!BBHHBB")
 
 Body = Mapping[str, Any]
 Command = Callable[[Body], Body]
-
-
-class Silent(Exception):
-    """The request gets no answer: the device restarted over it."""
-
-
-class Refused(Exception):
-    """The device says no."""
-
-    def __init__(self, rc: int) -> None:
-        super().__init__(rc)
-        self.rc = rc
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +71,12 @@ class ManagedDevice:
     """Base of the managed devices, on a console line or (`framing`) with one packet a USB transfer.
 
     Traps, counted per request: silent (from then on; value s, else for ever), duplicate_answer,
-    late_answer (value s, default 3), chatter (a line of text before the answer; value the text).
-    Counted per upload packet: upload_reboot (value `before` or `after` it is in the flash), upload_refused.
-    `flash` False: a device without the image group. `buffer`: the largest packet it takes, bytes; None: it
-    tells no parameters and takes 384. `old_errors`: errors in the form of SMP version 0. `banner`: lines it
-    prints at each start on a console line.
+    late_answer (value s, default 3), chatter (a line of text before the answer; value the text). Counted
+    per erasing: watchdog (value s, default 5: an erasing that takes longer ends in a restart).
+    `images` has traps of its own; None (`flash` False): a device without that group. `buffer`: bytes of a
+    packet, on a console line with its length and check; None: it tells none and takes 384. `old_errors`:
+    errors in the form of SMP version 0. `banner`: lines it prints at each start on a console line. `tells`:
+    its bootloader says who it is.
     """
 
     product = ""
@@ -102,20 +94,21 @@ class ManagedDevice:
         waits: bool = True,
         framing: Framing = CONSOLE,
         flash: Flash | bool = True,
-        buffer: int | None = console.MAX_PACKET,
+        buffer: int | None = console.MAX_PACKET + FRAME,
         old_errors: bool = False,
         banner: str = "",
     ) -> None:
         self._machine = machine
-        if flash is True:
-            flash = Flash(build(firmware, self.product))
-        self.flash = flash or None
-        self._buffer = 384 if buffer is None else buffer
-        self._old_errors = old_errors
-        self._banner = banner
-        self._framing = framing
-        self.serial = serial
         self.traps = Traps()
+        self.flash = flash if isinstance(flash, Flash) else Flash(build(firmware, self.product))
+        self.images = Images(self.flash, self.traps) if flash else None
+        self.buffer = buffer
+        self.old_errors = old_errors
+        self.banner = banner
+        self.tells = True
+        self._framing = framing
+        self._firmware = firmware
+        self.serial = serial
         self.requests = 0
         self._identity = {
             "vendor": vendor,
@@ -132,27 +125,28 @@ class ManagedDevice:
         self._commands: dict[tuple[int, int, int], Command] = {
             (OS, 0, READ): self._echo,
             (OS, 0, WRITE): self._echo,
-            (OS, 5, WRITE): self._reset,
+            (OS, 5, WRITE): lambda _: self._restart_in(RESET_AFTER_S),
+            (OS, 6, READ): lambda _: self._parameters(),
             (DEVICE, 0, READ): lambda _: {**self._identity, **self._runs(), "boot": machine.boot},
             (DEVICE, 1, READ): lambda _: self._settings_echo(),
             (DEVICE, 1, WRITE): self._write_settings,
         }
-        if buffer is not None:
-            self._commands[OS, 6, READ] = lambda _: {"buf_size": buffer, "buf_count": 4}
-        self._firmware = firmware
-        self._busy = 0.0  # seconds until the answer under way may leave
-        if self.flash is not None:
-            images = Images(self.flash, Refused)
-            self._commands[IMAGE, 0, READ] = images.state
-            self._commands[IMAGE, 0, WRITE] = images.set_state
-            self._commands[IMAGE, 1, WRITE] = lambda body: self._upload(images, body)
+        self._busy_until = 0.0
         self._out = Outbox()
         self._start()
 
     def _runs(self) -> Body:
-        if self.flash is None:
+        if self.in_bootloader:
+            return {"firmware": "", "bootloader": True}
+        image = self.flash.running
+        if self.images is None or image is None:
             return {"firmware": self._firmware}
-        return {"firmware": self.flash.running.version, "hash": self.flash.running.hash}
+        return {"firmware": image.version, "hash": image.hash}
+
+    @property
+    def in_bootloader(self) -> bool:
+        """No image runs: there are the groups OS and images, and who it is where it `tells`."""
+        return self.images is not None and self.flash.bootloader
 
     @property
     def machine(self) -> Machine:
@@ -162,7 +156,7 @@ class ManagedDevice:
     def newest(self) -> int:
         """The number of the newest event of the ring, 0 before the first."""
         self._catch_up()
-        return self._next - 1
+        return self._ring.next - 1
 
     # The wire
 
@@ -218,9 +212,9 @@ class ManagedDevice:
 
     def _start(self) -> None:
         self._reader = self._framing.reader()
-        self._ring: dict[int, bytes] = {}
-        self._next = 1
+        self._ring = Ring(self._ring_size)
         self._cache: dict[tuple[int, int, int, bytes], tuple[int, bytes]] = {}
+        self._busy_until = 0.0
         self._parked: dict[int, _Parked] = {}
         self._out.clear()
 
@@ -232,38 +226,21 @@ class ManagedDevice:
 
     def _notice(self, happening: Happening) -> None:
         if happening.kind == "booted":
-            if self.flash is not None:
-                self.flash.boot()
+            self.flash.boot()
             self._start()
-            if self._banner and self._framing is CONSOLE:
-                self._out.put(happening.at, self._banner.encode())
+            if self.banner and self._framing is CONSOLE:
+                self._out.put(happening.at, self.banner.encode())
         elif (event := self.event_of(happening)) is not None:
             kind, keys = event
             t = round((happening.at - self._machine.booted_at) * 1000)
-            self._ring[self._next] = cbor.encode({**keys, "n": self._next, "t": t, "k": kind})
-            self._ring.pop(self._next - self._ring_size, None)
-            self._next += 1
+            self._ring.add({**keys, "t": t, "k": kind})
 
     def _events(self, since: int, most: int) -> Body:
-        oldest = max(1, self._next - self._ring_size)
-        first = max(since, oldest)
-        chosen: list[bytes] = []
-        room = MAX_BODY - 64
-        for number in range(first, min(self._next, first + most)):
-            room -= len(self._ring[number])
-            if room < 0:
-                break
-            chosen.append(self._ring[number])
-        return {
-            "boot": self._machine.boot,
-            "oldest": oldest,
-            "next": self._next,
-            "events": cbor.array(chosen),
-        }
+        return {"boot": self._machine.boot, **self._ring.read(since, most)}
 
     def _unpark(self, now: float) -> None:
         for sequence, parked in list(self._parked.items()):
-            if parked.since < self._next or now >= parked.until:
+            if parked.since < self._ring.next or now >= parked.until:
                 del self._parked[sequence]
                 self._answer(parked.request, self._events(parked.since, parked.most), now)
 
@@ -276,7 +253,8 @@ class ManagedDevice:
         version, op, body = first >> 3 & 3, first & 7, packet[_HEADER.size :]
         if version > 1 or op not in (READ, WRITE) or length != len(body) or length > MAX_BODY:
             return
-        if len(packet) > self._buffer:
+        frame = FRAME if self._framing is CONSOLE else 0
+        if len(packet) + frame > (DEFAULT_BUFFER if self.buffer is None else self.buffer):
             return
         self.requests += 1
         if self._silence.covers(now):
@@ -290,14 +268,21 @@ class ManagedDevice:
         try:
             answer = self._do(request, now)
         except Silent:
+            self._machine.power_cut(RESET_OFF_S)
             return
         except Refused as refused:
-            answer = {"rc": refused.rc}
-            # MCUmgr tells that a whole group is missing in the old form in either version.
-            if version and not self._old_errors and (group != IMAGE or self.flash is not None):
-                answer = {"err": {"group": group, "rc": refused.rc}}
+            answer = self._refusal(request, refused)
         if answer is not None:
             self._answer(request, answer, now)
+
+    def _refusal(self, request: _Request, refused: Refused) -> Body:
+        """In the form of version 0 there are general codes alone; MCUmgr tells those so in either version."""
+        old = self.old_errors or not request.version
+        if refused.general:
+            return {"rc": refused.rc}
+        if old:
+            return {"rc": in_version_0(refused.rc) if request.group == IMAGE else refused.rc}
+        return {"err": {"group": request.group, "rc": refused.rc}}
 
     def _do(self, request: _Request, now: float) -> Body | None:
         """The answer's body, or None when it comes later."""
@@ -308,12 +293,39 @@ class ManagedDevice:
             raise Refused(bad) from None
         if not isinstance(body, dict):
             raise Refused(bad)
-        if (group, request.command, request.op) == (EVENTS, 0, READ):
+        key = (group, request.command, request.op)
+        if group == IMAGE or self.in_bootloader:
+            return self._manage(key, body, now)
+        if key == (EVENTS, 0, READ):
             return self._read_events(request, body, now)
-        command = self._commands.get((group, request.command, request.op))
+        command = self._commands.get(key)
         if command is None:
             raise Refused(NOT_SUPPORTED if group == OS or group not in self.groups else UNKNOWN)
         return command(body)
+
+    def _manage(self, key: tuple[int, int, int], body: Body, now: float) -> Body:
+        """What the image group answers, and everything that a bootloader does."""
+        images = self.images
+        if images is not None and key == (IMAGE, 0, READ):
+            return images.state(body)
+        if images is not None and key == (IMAGE, 0, WRITE) and not self.in_bootloader:
+            return images.set_state(body)
+        if images is not None and key == (IMAGE, 1, WRITE):
+            try:
+                return images.upload(body)
+            finally:
+                self._work(images.busy, now)
+        if (key[0] == OS and key in self._commands) or (self.tells and key == (DEVICE, 0, READ)):
+            return self._commands[key](body)
+        raise Refused(NOT_SUPPORTED, general=True)
+
+    def _work(self, seconds: float, now: float) -> None:
+        """Answer nothing for so long; a watchdog may not wait for the end of it."""
+        self._busy_until = now + seconds
+        if seconds and (trap := self.traps.sprung("watchdog")):
+            limit = 5.0 if trap.value is None else float(trap.value)
+            if limit < seconds:
+                self._restart_in(limit)
 
     def _answer(self, request: _Request, body: Body, now: float) -> None:
         encoded = cbor.encode(body)
@@ -343,14 +355,14 @@ class ManagedDevice:
             now += 3.0 if trap.value is None else float(trap.value)
         if self.traps.sprung("duplicate_answer"):
             pieces *= 2
-        now, self._busy = now + self._busy, 0.0
+        now = max(now, self._busy_until)
         for piece in pieces:
             self._out.put(now, piece)
 
     def _read_events(self, request: _Request, body: Body, now: float) -> Body | None:
         since, most, wait = number(body, "since"), number(body, "max", MAX_EVENTS), number(body, "wait", 0)
         most = min(max(most, 1), MAX_EVENTS)
-        if since != self._next or not wait or not self._waits:
+        if since != self._ring.next or not wait or not self._waits:
             return self._events(since, most)
         if len(self._parked) >= WRITES_KEPT and request.sequence not in self._parked:
             return self._events(since, most)
@@ -363,23 +375,14 @@ class ManagedDevice:
             raise Refused(INVALID)
         return {"r": body["d"]}
 
-    def _reset(self, _: Body) -> Body:
-        self._reset_at = self._machine.now + RESET_AFTER_S
+    def _restart_in(self, seconds: float) -> Body:
+        self._reset_at = self._machine.now + seconds
         return {}
 
-    def _upload(self, images: Images, body: Body) -> Body:
-        if self.traps.sprung("upload_refused"):
-            raise Refused(FLASH_NOT_WRITTEN)
-        reboot = self.traps.sprung("upload_reboot")
-        if reboot is not None and reboot.value == "before":
-            self._machine.power_cut(RESET_OFF_S)
-            raise Silent
-        answer, self._busy = images.upload(body)
-        if reboot is not None:
-            self._busy = 0.0
-            self._machine.power_cut(RESET_OFF_S)
-            raise Silent
-        return answer
+    def _parameters(self) -> Body:
+        if self.buffer is None:
+            raise Refused(NOT_SUPPORTED)
+        return {"buf_size": self.buffer, "buf_count": 4}
 
     def _settings_echo(self) -> Body:
         held = self.settings()

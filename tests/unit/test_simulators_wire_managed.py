@@ -141,7 +141,9 @@ def test_a_damaged_character_costs_the_packet(place):
 
 
 def test_the_golden_exchanges_of_a_shoe():
-    host = shoe_host(Card(1, "8", "S", "red"), CuttingCard(), *make_batch("red", 1), serial="SH0001", flash=False)
+    host = shoe_host(
+        Card(1, "8", "S", "red"), CuttingCard(), *make_batch("red", 1), serial="SH0001", flash=False
+    )
     shoe, device = host.device.shoe, host.device
     shoe.boot = 7
 
@@ -161,7 +163,7 @@ def test_the_golden_events():
     shoe, device = host.device.shoe, host.device
     shoe.traps.set("misread", 2)
     shoe.boot = 7
-    device._next = 41
+    device._ring.next = 41
     for at in (1.0, 1.31, 1.65):
         shoe.advance(at)
         shoe.draw()
@@ -422,7 +424,7 @@ def test_reset_answers_before_it_acts():
 
 
 def test_parameters_tell_the_packet_limit():
-    assert shoe_host().ask(READ, 0, 6) == {"buf_size": 1032, "buf_count": 4}
+    assert shoe_host().ask(READ, 0, 6) == {"buf_size": 1036, "buf_count": 4}
 
 
 def test_shoe_events_carry_what_the_document_says():
