@@ -59,7 +59,8 @@ OPTIONS = {
     "e3_reading": "alarm E3: alarm (default: the card itself is told by <Game>) or card (it is the card)",
 }
 
-_ALARM = re.compile(rb"([A-Z][0-9]{1,3}) (.*)", re.DOTALL)
+_ALARM = re.compile(rb"(E[0-9]{1,3}) (.*)", re.DOTALL)
+"""Its code is told openly: another letter could be a suit, and the code a card."""
 _WARNING = re.compile(rb"W0x([0-9A-Fa-f]{1,4})")
 
 

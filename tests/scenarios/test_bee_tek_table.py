@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from controller import config
 from controller.journal import JournalReader
 from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
 from controller.table.state import Place
@@ -42,6 +43,19 @@ def facts(played: Stepped, *kinds: str) -> list[Any]:
 
 def codes(played: Stepped) -> list[str]:
     return [fault["code"] for fault in played.controller.view("faults")]
+
+
+def test_the_configuration_takes_what_a_shoe_senses_from_its_driver() -> None:
+    less, problems = config.examine(TABLE.encode())
+    assert (problems, less and less.rules.shoe_senses) == ([], NOTHING)
+    more, _ = config.examine(TABLE.replace("bee-tek", "managed-shoe").encode())
+    assert more is not None
+    assert more.rules.shoe_senses == frozenset(Sense)
+    options = 'driver = "bee-tek"\ncard_order = "backwards"\n'
+    _, problems = config.examine(TABLE.replace('driver = "bee-tek"\n', options).encode())
+    assert [str(p) for p in problems] == [
+        "devices.shoe: card_order is one of both, rank_first, suit_first, not 'backwards'"
+    ]
 
 
 # --- whole shoes ---

@@ -275,6 +275,10 @@ def test_either_half_of_the_known_alarm_is_enough(text: str) -> None:
     assert raised["name"] == "card_not_read"
 
 
+def test_an_alarm_whose_code_could_be_a_card_shows_it_in_the_masked_text_alone() -> None:
+    assert decode("[GameAlarm]<Alarm:H3 torn>") == [alarm("?", "unknown"), said("H3 torn")]
+
+
 def test_an_alarm_in_a_mode_nobody_knows_is_an_alarm() -> None:
     assert decode("<Alarm:E9 x>")[0] == alarm("E9", "unknown", "no_mode")
     assert decode("[Gxme]<Alarm:E9 x>")[0] == alarm("E9", "unknown", "unknown_mode")
