@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from devices.base import Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup
+from devices.base import DriverOutput, DriverSpec, Setup, choice
 from devices.events import (
     RANKS,
     SUITS,
@@ -21,13 +21,11 @@ from devices.events import (
     FaultRaised,
     FrameRejected,
     GapPossible,
-    LinkDown,
-    LinkUp,
     Warning,  # noqa: A004 - the contract's event kind is `warning`
 )
+from devices.talker import TakesNoCommand, Talker
 from firmware_bridge.framing import Garbage
 from firmware_bridge.framing.bee_tek import LOOSE_TEXT, Decoder, Message
-from firmware_bridge.link import Complete, NotSent
 
 SILENCE = 0.25
 """Seconds without a byte after which a message under way is given up. A card takes 30 ms; two cards are
@@ -64,94 +62,47 @@ _ALARM = re.compile(rb"(E[0-9]{1,3}) (.*)", re.DOTALL)
 _WARNING = re.compile(rb"W0x([0-9A-Fa-f]{1,4})")
 
 
-class BeeTek:
-    """The receive-only form. `live` false is the pure decoder of a capture: it has no link to report."""
+class BeeTek(Talker[Message]):
+    """The receive-only form. It has no numbers: what was missed while nobody listened is not known."""
 
     def __init__(self, setup: Setup, *, live: bool = True) -> None:
-        self.device = setup.device
-        self.counters = Counters()
-        self._live = live
-        self._event = Maker(setup)
-        self._interrupted = setup.resume.n > 0
-        self._up: bool | None = None
-        self._cards = ORDERS[_option(setup, "card_order", tuple(ORDERS))]
-        self._echoes = _option(setup, "echo", ECHOES)
-        self._e3_is_card = _option(setup, "e3_reading", E3_READINGS) == "card"
-        self._decoder = Decoder()
+        super().__init__(setup, Decoder(), SILENCE, live=live)
+        self._cards = ORDERS[choice(setup, "card_order", tuple(ORDERS))]
+        self._echoes = choice(setup, "echo", ECHOES)
+        self._e3_is_card = choice(setup, "e3_reading", E3_READINGS) == "card"
         self._echo: bytes | None = None  # the text of the card before, while its echo may follow
-        self._settle_at: float | None = None
         self._alarm_until: float | None = None  # an alarm E3 whose card was not told yet
         self._unread_until: float | None = None  # an unread card whose alarm E3 was not told yet
 
-    def start(self, now: float) -> Sequence[DriverOutput]:
-        if not self._live:
-            return []
-        self._up = True
-        out: list[DriverOutput] = [self._event(LinkUp, now)]
-        if self._interrupted:
-            out.append(self._event(GapPossible, now))
-        self._interrupted = True
-        return out
-
-    def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
-        out = self._due(now)
-        for item in self._decoder.feed(data):
-            out += self._item(item, now)
-        if data:
-            self._settle_at = now + SILENCE if self._decoder.pending else None
-        return out
-
     def tick(self, now: float) -> Sequence[DriverOutput]:
-        return self._due(now)
+        due = self._alarm_until is not None and now >= self._alarm_until
+        return [*super().tick(now), *(self._alarm_alone(now) if due else ())]
 
     def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
-        out = [*self._settle(now), *self._alarm_alone(now)]
+        out = [*self._alarm_alone(now), *super().lost(reason, now)]
         self._echo = self._unread_until = None
-        if self._live and self._up is not False:
-            self._up = False
-            out.append(self._event(LinkDown, now, reason=reason))
         return out
-
-    def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
-        """Nothing to do: the shoe keeps no events, so none can be asked for again."""
-        del n, now
-        return []
 
     def deadline(self) -> float | None:
-        return min((t for t in (self._settle_at, self._alarm_until) if t is not None), default=None)
+        return min((t for t in (super().deadline(), self._alarm_until) if t is not None), default=None)
 
-    def _due(self, now: float) -> list[DriverOutput]:
-        out: list[DriverOutput] = []
-        if self._settle_at is not None and now >= self._settle_at:
-            out += self._settle(now)
-        if self._alarm_until is not None and now >= self._alarm_until:
-            out += self._alarm_alone(now)
-        return out
-
-    def _settle(self, now: float) -> list[DriverOutput]:
-        """The line fell silent or is gone: nothing begun will be finished."""
-        self._settle_at = None
-        return [event for item in self._decoder.flush() for event in self._item(item, now)]
-
-    def _item(self, item: Message | Garbage, now: float) -> list[DeviceEvent]:
-        echo, self._echo = self._echo, None
-        if isinstance(item, Garbage):
-            return self._between(item, echo, now)
-        self.counters.frames += 1
-        word, colon, text = item.body.partition(b":")
+    def told(self, frame: Message, now: float) -> list[DeviceEvent]:
+        self._echo = None
+        word, colon, text = frame.body.partition(b":")
         if word == b"Card" and colon:
-            return self._card(item, text, now)
-        if item.body == b"Game" and item.mode in IN_GAME:
-            return self._unread(item, now)
+            return self._card(frame, text, now)
+        if frame.body == b"Game" and frame.mode in IN_GAME:
+            return self._unread(frame, now)
         if word == b"Alarm" and colon:
-            return self._alarm(item, text, now)
-        if warning := _WARNING.fullmatch(item.body):
-            return [self._event(Warning, now, raw=item.raw, code=f"W0x{int(warning[1], 16):02X}")]
+            return self._alarm(frame, text, now)
+        if warning := _WARNING.fullmatch(frame.body):
+            return [self.event(Warning, now, raw=frame.raw, code=f"W0x{int(warning[1], 16):02X}")]
         self.counters.frames -= 1
-        return self._rejected(item, now)
+        return self._rejected(frame, now)
 
-    def _between(self, run: Garbage, echo: bytes | None, now: float) -> list[DeviceEvent]:
+    def rejected(self, run: Garbage, now: float) -> list[DeviceEvent]:
         """Loose bytes: the echo of a card, or what may be all that is left of one."""
+        echo, self._echo = self._echo, None
         if run.reason != LOOSE_TEXT:
             return self._lost_there(FrameRejected, now, raw=run.data, reason=run.reason, bytes=run.count)
         if echo is not None and (run.data == echo or (self._echoes == "any" and run.count <= 2)):
@@ -164,11 +115,11 @@ class BeeTek:
         fields = {"raw": message.raw, "reason": NO_MESSAGE, "bytes": len(message.raw)}
         no_card = (b"W0x",) if self._e3_is_card else (b"W0x", b"Alarm")
         if message.body.startswith(no_card):
-            return [self._event(FrameRejected, now, **fields)]
+            return [self.event(FrameRejected, now, **fields)]
         return self._lost_there(FrameRejected, now, **fields)
 
     def _lost_there(self, kind: type[DeviceEvent], now: float, **fields: Any) -> list[DeviceEvent]:
-        return [self._event(kind, now, **fields), self._event(GapPossible, now)]
+        return [self.event(kind, now, **fields), self.event(GapPossible, now)]
 
     def _card(self, message: Message, text: bytes, now: float) -> list[DeviceEvent]:
         """A card came out for certain; what it was is believed only of a message without a flaw."""
@@ -192,7 +143,7 @@ class BeeTek:
 
     def _drawn(self, message: Message, card: str | None, diag: tuple[str, ...], now: float) -> DeviceEvent:
         in_game = IN_GAME.get(message.mode or b"", True)
-        return self._event(CardDrawn, now, raw=message.raw, card=card, in_game=in_game, diag=diag)
+        return self.event(CardDrawn, now, raw=message.raw, card=card, in_game=in_game, diag=diag)
 
     def _alarm(self, message: Message, text: bytes, now: float) -> list[DeviceEvent]:
         """The device's own words are told as chatter, which is masked while a card may not be seen."""
@@ -201,11 +152,11 @@ class BeeTek:
         unread = code == UNREAD[0] or words == UNREAD[1]
         out = self._alarm_alone(now) if unread else []
         name = "card_not_read" if unread else "unknown"
-        out.append(self._event(FaultRaised, now, raw=message.raw, code=code, name=name, diag=diag))
+        out.append(self.event(FaultRaised, now, raw=message.raw, code=code, name=name, diag=diag))
         if not unread:
             said = text.decode("ascii", "backslashreplace")
-            out.append(self._event(Chatter, now, raw=message.raw, text=said))
-            return [*out, self._event(GapPossible, now)] if self._e3_is_card else out
+            out.append(self.event(Chatter, now, raw=message.raw, text=said))
+            return [*out, self.event(GapPossible, now)] if self._e3_is_card else out
         if self._e3_is_card:
             return [*out, self._drawn(message, None, ("alarm",), now)]
         told = self._unread_until is not None and now < self._unread_until
@@ -215,29 +166,17 @@ class BeeTek:
     def _alarm_alone(self, now: float) -> list[DeviceEvent]:
         """No unread card belongs to the alarm before: the shoe may have told that card in no other way."""
         alone, self._alarm_until = self._alarm_until is not None, None
-        return [self._event(GapPossible, now)] if alone else []
+        return [self.event(GapPossible, now)] if alone else []
 
 
-class BeeTekControlled(BeeTek):
+class BeeTekControlled(TakesNoCommand, BeeTek):
     """The command form of a shoe that takes none."""
-
-    def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
-        del name, args, now
-        return [Complete(call_id, NotSent("this shoe takes no commands"))]
 
 
 def _mode_diag(message: Message, known: tuple[bytes, ...]) -> tuple[str, ...]:
     if message.mode is None:
         return ("no_mode",)
     return () if message.mode in known else ("unknown_mode",)
-
-
-def _option(setup: Setup, name: str, allowed: tuple[str, ...]) -> str:
-    """The first allowed value is the default."""
-    value = str(setup.options.get(name, allowed[0])).lower()
-    if value not in allowed:
-        raise OptionError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
-    return value
 
 
 SPEC = DriverSpec(
