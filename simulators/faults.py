@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from simulators.models.cards import RANKS
 from simulators.models.dealing_machine import DealingMachine
+from simulators.models.firmware import Flash
 from simulators.models.machine import Traps
 from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
@@ -22,6 +23,7 @@ from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
 from simulators.wire.device import WireDevice
 from simulators.wire.gat import TEXT, GatDevice
+from simulators.wire.images import Images
 from simulators.wire.reshuffled import ReShuffled
 from simulators.wire.smp import ManagedDevice
 
@@ -262,6 +264,57 @@ def _set_to(
     return prepare
 
 
+def _managed(device: WireDevice) -> ManagedDevice:
+    if not isinstance(device, ManagedDevice):
+        raise UnfitFault("only a managed device can have this fault")
+    return device
+
+
+def _images(device: WireDevice) -> Images:
+    if (images := _managed(device).images) is None:
+        raise UnfitFault("a device without images cannot have this fault")
+    return images
+
+
+def _flash(device: WireDevice) -> Flash:
+    return _images(device).flash
+
+
+def _flash_trap(name: str) -> Callable[[WireDevice, str | None, int | None], None]:
+    def prepare(device: WireDevice, value: str | None, at: int | None) -> None:
+        if value is not None:
+            raise UnfitFault(f"{name} takes no VALUE")
+        _flash(device).traps.set(name, at)
+
+    return prepare
+
+
+def _upload_reboot(device: WireDevice, value: str | None, at: int | None) -> None:
+    if value not in {None, "before", "after"}:
+        raise UnfitFault("write upload_reboot:before or upload_reboot:after (the packet is in the flash)")
+    _managed(device).traps.set("upload_reboot", at, value or "before")
+
+
+def _upload_refused(device: WireDevice, _: str | None, at: int | None) -> None:
+    _managed(device).traps.set("upload_refused", at)
+
+
+def _watchdog(device: WireDevice, value: str | None, at: int | None) -> None:
+    _managed(device).traps.set("watchdog", at, _seconds(value))
+
+
+def _slow_erase(device: WireDevice, value: str | None, _: int | None) -> None:
+    _flash(device).erase_s = float(value or 65)
+
+
+def _small_buffer(device: WireDevice, value: str | None, _: int | None) -> None:
+    _managed(device).buffer = int(value or 128)
+
+
+def _banner(device: WireDevice, value: str | None, _: int | None) -> None:
+    _managed(device).banner = (value or "*** Booting Zephyr OS build v4.1.0 ***") + "\r\n"
+
+
 FAULTS: Mapping[str, Fault] = {
     "leave_inside": Fault("VALUE (16) cards never leave the input", "cycle", _leave_inside),
     "sort_mode": Fault("the machine sorts instead of shuffling", "", _sort_mode),
@@ -283,6 +336,21 @@ FAULTS: Mapping[str, Fault] = {
     "duplicate_answer": Fault("an answer comes twice", "answer", _duplicate_answer),
     "late_answer": Fault("an answer comes VALUE (3) s late", "answer", _late_answer),
     "chatter": Fault("a line of text, or stray bytes, before an answer", "answer or message", _chatter),
+    "keep_old": Fault("a new image is not started", "restart with it", _flash_trap("keep_old")),
+    "spoil": Fault("an uploaded image is damaged in the flash", "upload", _flash_trap("spoil")),
+    "stay_in_bootloader": Fault("no image starts", "restart", _flash_trap("stay_in_bootloader")),
+    "quiet_bootloader": Fault("its bootloader does not say who it is", "", _set_to(_managed, tells=False)),
+    "upload_reboot": Fault("it restarts, VALUE before (or after) it has it", "upload packet", _upload_reboot),
+    "upload_refused": Fault("the flash is not written", "upload packet", _upload_refused),
+    "remembers_upload": Fault("an upload goes on after a restart", "", _set_to(_flash, remembers=True)),
+    "erase_first": Fault("it erases before it looks at an image", "", _set_to(_images, erase_first=True)),
+    "slow_erase": Fault("erasing takes VALUE (65) s", "", _slow_erase),
+    "watchdog": Fault("it restarts when erasing takes longer than VALUE (5) s", "erase", _watchdog),
+    "small_buffer": Fault("it takes packets of VALUE (128) bytes", "", _small_buffer),
+    "no_parameters": Fault("it does not tell its buffer (384 bytes)", "", _set_to(_managed, buffer=None)),
+    "no_images": Fault("it has no list of images", "", _set_to(_managed, images=None)),
+    "old_errors": Fault("its errors have the form of SMP version 0", "", _set_to(_managed, old_errors=True)),
+    "banner": Fault("it prints VALUE at each start", "", _banner),
     "alarm": Fault("an alarm of text VALUE (E3 Card Not Read) comes before a card", "card", _alarm),
     "warning": Fault("a warning of hex code VALUE (01) comes before a card", "card", _warning),
     "damage": Fault("byte VALUE (the middle one) of a message is changed", "message", _damage),

@@ -38,6 +38,8 @@ OWN = {
     "decode": "bytes of a file to device events",
     "capture": "record a wire to a file that Wireshark opens",
     "replay": "play a capture's device back on a pty or TCP port",
+    "identify": "who is on a port, and whether it is approved",
+    "firmware": "a device's images: list, upload, confirm, reset, echo",
     "gat": "what a device reports of its own programs",
     "import": "a device's log file to JSON lines",
     "journal": "verify, show, export or follow a journal",

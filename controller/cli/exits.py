@@ -32,6 +32,7 @@ CODES = {
     "firmware_bridge.capture.pcapng.CaptureError": USAGE,
     "firmware_bridge.errors.Refused": REFUSED,
     "firmware_bridge.errors.BridgeError": DEVICE,
+    "firmware_bridge.firmware.image.BadImage": USAGE,
     "devices.registry.DriverError": USAGE,
     "controller.config.ConfigInvalid": USAGE,
     "controller.control_requests.SocketUnusable": USAGE,

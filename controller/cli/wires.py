@@ -32,7 +32,11 @@ def open_wire(uri: str, spec: DriverSpec, *, write: bool) -> Receiver:
     from firmware_bridge.transports import open_receiver, open_transport
 
     asks = write or spec.polled
-    wire: Receiver = open_transport(uri, spec.baud) if asks else open_receiver(uri, spec.baud)
+    return captured(open_transport(uri, spec.baud) if asks else open_receiver(uri, spec.baud))
+
+
+def captured(wire: Receiver) -> Receiver:
+    """The wire, recorded where CUTCARD_CAPTURE says so. Raises what `record` raises."""
     file = os.environ.get(VARIABLE)
     if not file:
         return wire

@@ -20,6 +20,8 @@ PRODUCTS = {
     "barcode-reader": (0x0004, "Cutcard Barcode Reader"),
 }
 """Product id and name by the class that the device tells in its identity."""
+BOOTLOADER = (0x000F, "Cutcard Bootloader")
+"""What appears instead while the bootloader of a device answers."""
 KEYBOARDS = {"barcode-reader"}
 """What appears as a keyboard instead of a vendor's interface."""
 NEIGHBOURS = {"other": (0x0005, "Cutcard Keyboard"), "same": PRODUCTS["barcode-reader"]}
@@ -117,4 +119,7 @@ class UsbHost:
             self.bus.unplug(self.usb)
             self._inbox.clear()
         if self._plugged and machine.powered and self.usb.gone:
+            in_bootloader = getattr(self.device, "in_bootloader", False)
+            product, name = BOOTLOADER if in_bootloader else PRODUCTS[self.device.kind]
+            self.usb.product_id, self.usb.strings = product, (self.usb.maker, name, self.usb.serial)
             self.bus.plug(self.usb)
