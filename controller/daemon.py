@@ -301,12 +301,12 @@ def serve(config: Config, log: Log, environ: Mapping[str, str], clock: Clock | N
             service.handle([trouble])
         speaker = threading.Thread(target=control.serve, name="control", daemon=True)
         speaker.start()
-        for port in controller.ports.values():
-            port.start()
         log.info("ready", socket=str(config.socket), fact=service.state.seq, phase=service.state.phase.value)
         notifier.tell("READY=1")
         controller.tell_status()
         try:
+            for port in controller.ports.values():
+                port.start()
             controller.run()
         except Exception as error:  # noqa: BLE001 - told without its own text, which may name a card (law 7)
             why = f"controller: {where(error)}"

@@ -24,6 +24,8 @@ SYSTEM = "libusb-1.0.so.0"
 CANCEL_S = 1
 """How long a cancelled transfer may take to come back, seconds."""
 _BULK, _INTERRUPT = 2, 3
+_INTERRUPTED = -10
+"""LIBUSB_ERROR_INTERRUPTED: a signal came; ask again."""
 _STATUS = {
     1: ("Input/output error", errno.EIO),
     2: ("Operation timed out", errno.ETIMEDOUT),
@@ -135,7 +137,7 @@ class PollableLibusb(libusb1._LibUSB):  # type: ignore[misc]  # noqa: SLF001 - p
         """As `handle_events`, waiting for at most so long."""
         patience = _TimeVal(seconds, 0)
         code = self.lib.libusb_handle_events_timeout_completed(self.ctx, ctypes.byref(patience), None)
-        if code < 0:
+        if code < 0 and code != _INTERRUPTED:
             raise _error(code)
 
 
@@ -173,16 +175,18 @@ class _LibusbIn:
     def close(self) -> None:
         if self._transfer is None:
             return
-        if not self.done:
-            self._backend.lib.libusb_cancel_transfer(self._transfer)
-            end = time.monotonic() + CANCEL_S
-            while not self.done and time.monotonic() < end:
-                self._backend.wait_events(CANCEL_S)
-        if not self.done:
-            _stuck.append(self)  # libusb may still write to it: keeping it is the lesser evil
-        else:
-            self._backend.lib.libusb_free_transfer(self._transfer)
-        self._transfer = None
+        try:
+            if not self.done:
+                self._backend.lib.libusb_cancel_transfer(self._transfer)
+                end = time.monotonic() + CANCEL_S
+                while not self.done and time.monotonic() < end:
+                    self._backend.wait_events(CANCEL_S)
+        finally:
+            if self.done:
+                self._backend.lib.libusb_free_transfer(self._transfer)
+            else:
+                _stuck.append(self)  # libusb may still write to it: keeping it is the lesser evil
+            self._transfer = None
 
 
 _stuck: list[_LibusbIn] = []

@@ -27,6 +27,8 @@ READ_SIZE = 2048
 DRAIN_S = 0.01
 """Old input shows within this time after opening; `DRAIN_LIMIT` transfers of it are thrown away."""
 DRAIN_LIMIT = 64
+EMPTY_LIMIT = 500
+"""Zero-length packets a second; a device that sends more is broken."""
 APPEARANCE_S = 2.0
 MAX_WAIT = 3600.0
 _VENDOR, _HID = 0xFF, 3
@@ -61,9 +63,12 @@ class UsbReceiver:
         self._backend: Any = None
         self._device: Any = None
         self._transfer: libusb.InTransfer | None = None
+        self._failed: usb.core.USBError | None = None  # what the next read tells
         self._stalled = False
+        self._empty = (0, 0.0)  # zero-length packets in a row, and since when
         self._detached = False
         self._size = READ_SIZE
+        self._out_packet = 0
         self.ends: Ends | None = None
 
     @property
@@ -88,9 +93,8 @@ class UsbReceiver:
             raise
 
     def read(self, timeout: float) -> bytes:
-        if self._transfer is None:
-            raise LinkLost(f"{self._name} is not open")
         with self._living:
+            self._check()
             return self._take() if self._wait(timeout) else b""
 
     def wake(self) -> None:
@@ -101,6 +105,7 @@ class UsbReceiver:
         device, self._device = self._device, None
         backend, self._backend = self._backend, None
         ends, self.ends = self.ends, None
+        self._failed, self._stalled, self._empty = None, False, (0, 0.0)
         with contextlib.suppress(OSError, NotImplementedError):
             if transfer is not None:
                 transfer.close()
@@ -162,7 +167,8 @@ class UsbReceiver:
         usb.util.claim_interface(device, number)
         if interface.bAlternateSetting:
             device.set_interface_altsetting(number, interface.bAlternateSetting)
-        packet = into.wMaxPacketSize & 0x7FF
+        self._out_packet = 0 if out is None else _packet(out)
+        packet = _packet(into)
         self._size = packet if self._hid else -(-READ_SIZE // packet) * packet
         self._submit()
         self._poll = select.poll()
@@ -178,7 +184,9 @@ class UsbReceiver:
             ends = [e for e in interface if usb.util.endpoint_type(e.bmAttributes) == kind]
             into = next((e for e in ends if e.bEndpointAddress & 0x80), None)
             out = next((e for e in ends if not e.bEndpointAddress & 0x80), None)
-            if into is not None and into.wMaxPacketSize & 0x7FF and (out is not None or self._hid):
+            if into is None or not _packet(into) or (out is not None and not _packet(out)):
+                continue
+            if out is not None or self._hid:
                 return interface, into, out
         what = "HID interface with interrupt reports" if self._hid else "vendor interface with bulk endpoints"
         raise Unsupported(
@@ -193,9 +201,11 @@ class UsbReceiver:
 
     def _take(self) -> bytes:
         """What the finished transfer brought; the next one is under way when this returns."""
-        assert self._transfer is not None
+        transfer, self._transfer = self._transfer, None
+        assert transfer is not None
+        assert self.ends is not None
         try:
-            data = self._transfer.result()
+            data = transfer.result()
         except usb.core.USBError as error:
             if error.errno != errno.EPIPE:
                 raise
@@ -205,15 +215,37 @@ class UsbReceiver:
                     "if this stays, switch the device off and on"
                 ) from error
             self._stalled = True
-            self._transfer.close()
-            assert self.ends is not None
             self._device.clear_halt(self.ends.into)
             self._submit()
             return b""
+        finally:
+            transfer.close()
         self._stalled = False
-        self._transfer.close()
-        self._submit()
+        self._count_empty(data)
+        try:
+            self._submit()
+        except usb.core.USBError as error:  # what came before the plug was pulled is told first
+            self._failed = error
         return data
+
+    def _check(self) -> None:
+        if self._failed is not None:
+            raise self._failed
+        if self._transfer is None:
+            raise LinkLost(f"{self._name} is not open")
+
+    def _count_empty(self, data: bytes) -> None:
+        """Zero-length packets are no data (I-50); a flood of them would keep this thread busy for ever."""
+        count, since = self._empty
+        now = time.monotonic()
+        if data or now - since > 1:
+            count, since = 0, now
+        if count > EMPTY_LIMIT:
+            raise LinkLost(
+                f"{self._label} sends empty packets without end: it is opened anew; "
+                "if this stays, switch the device off and on"
+            )
+        self._empty = (count + (not data), since)
 
     def _drain(self) -> None:
         """Old input is thrown away, so that a session begins with its own answers."""
@@ -222,6 +254,7 @@ class UsbReceiver:
             if not self._wait(end - time.monotonic()):
                 return
             self._take()
+            self._check()
 
     def _busy(self, found: usb_find.Found) -> Busy:
         holder = locks.opened_by(found.node)
@@ -233,11 +266,15 @@ class UsbTransport(UsbReceiver):
     """The command form."""
 
     def write(self, data: bytes, timeout: float = 0.5) -> None:
-        if self._transfer is None:
-            raise LinkLost(f"{self._name} is not open")
         with self._living:
+            self._check()
             try:
                 sent = self._send(data, max(1, int(timeout * 1000)))
+            except usb.core.USBTimeoutError as error:
+                raise LinkLost(
+                    f"{self._label} did not take {len(data)} bytes in {timeout:g} s: how many of them it has "
+                    "is not known, and its state must be asked before anything is repeated"
+                ) from error
             except usb.core.USBError as error:
                 if error.errno == errno.EPIPE:
                     raise self._refused() from error
@@ -258,14 +295,9 @@ class UsbTransport(UsbReceiver):
                 self._device.ctrl_transfer(kind, _SET_REPORT, 0x0200, self.ends.interface, data, milliseconds)
             )
         sent = int(self._device.write(self.ends.out, data, milliseconds))
-        if not self._hid and data and sent == len(data) and len(data) % self._out_packet() == 0:
+        if not self._hid and data and sent == len(data) and len(data) % self._out_packet == 0:
             self._device.write(self.ends.out, b"", milliseconds)  # else the device waits for the rest (I-50)
         return sent
-
-    def _out_packet(self) -> int:
-        assert self.ends is not None
-        _, endpoint = self._device._ctx.get_interface_and_endpoint(self._device, self.ends.out)  # noqa: SLF001 - the open endpoint's descriptor, which pyusb keeps there
-        return int(endpoint.wMaxPacketSize & 0x7FF)
 
     def _refused(self) -> BridgeError:
         assert self.ends is not None
@@ -282,10 +314,15 @@ def _configuration(device: Any) -> Any:
     try:
         return device.get_active_configuration()
     except usb.core.USBError as error:
-        if error.errno is not None:
+        if error.errno is not None or error.backend_error_code is not None:
             raise
     device.set_configuration()
     return device.get_active_configuration()
+
+
+def _packet(endpoint: Any) -> int:
+    """Bytes of the endpoint's largest packet (USB 2.0, table 9-13: the lower 11 bits)."""
+    return int(endpoint.wMaxPacketSize & 0x7FF)
 
 
 def _driven(device: Any, interface: int) -> bool:
