@@ -21,6 +21,10 @@ from firmware_bridge.transport import Receiver
 BACKOFF_FIRST = 0.1
 BACKOFF_LAST = 1.0
 """Seconds between attempts to open, doubling: a device that comes back is found within 2 s."""
+BARREN = 2
+SETTLED_S = 1.0
+"""After so many openings in a row that brought no byte, the next one is told only when a byte came or so long
+after: a port that opens and dies again and again is told once."""
 MUTE_BYTES = 256
 """So many bytes without one good frame are no noise before a session any more."""
 MUTE = (
@@ -131,6 +135,9 @@ class Port:
         self._mute_bytes = 0  # since the last good frame
         self._last_error: str | None = None
         self._dead = False
+        self._heard = False  # a byte came since the handle was opened
+        self._barren = 0
+        self._announce_at: float | None = None  # when the open handle is to be told
 
     # From any thread
 
@@ -198,8 +205,12 @@ class Port:
         """When the next step has something to do without any byte or request (monotonic seconds)."""
         if not self._open:
             return self._retry_at
-        due = self._driver.deadline()
+        due = self._due()
         return self._clock.now() + IDLE_S if due is None else due
+
+    def _due(self) -> float | None:
+        times = (self._driver.deadline(), self._announce_at)
+        return min((t for t in times if t is not None), default=None)
 
     def close(self) -> None:
         """The end: commands still open are completed, the transport is disposed of."""
@@ -231,7 +242,7 @@ class Port:
         return busy
 
     def _pump(self, timeout: float, now: float, outputs: list[object]) -> bool:
-        due = self._driver.deadline()
+        due = self._due()
         wait = timeout if due is None else min(timeout, due - now)
         try:
             data = self._transport.read(max(0.0, wait))
@@ -239,6 +250,10 @@ class Port:
             self._fail(error, outputs)
             return True
         now = self._clock.now()
+        if data:
+            self._heard, self._barren = True, 0
+        if self._announce_at is not None and (data or now >= self._announce_at):
+            self._announce(outputs)
         if data:
             frames = self._driver.counters.frames
             self._act(self._driver.feed(data, now), outputs)
@@ -299,12 +314,17 @@ class Port:
             if not self._stopping:
                 self._unavailable(error, outputs)
             return
-        self._open = True
+        self._open, self._heard = True, False
         self._mute_bytes = 0
-        self._told = None
-        self._last_error = None
-        outputs.append(Opened(self._transport.describe()))
+        if self._barren < BARREN:
+            self._announce(outputs)
+        else:
+            self._announce_at = self._clock.now() + SETTLED_S
         self._act(self._driver.start(self._clock.now()), outputs)
+
+    def _announce(self, outputs: list[object]) -> None:
+        self._announce_at = self._told = self._last_error = None
+        outputs.append(Opened(self._transport.describe()))
 
     def _fail(self, error: BridgeError, outputs: list[object]) -> None:
         """The handle is of no use any more."""
@@ -314,6 +334,8 @@ class Port:
     def _lose(self, reason: str, outputs: list[object]) -> None:
         """Close, and let the driver end what was open."""
         was_open, self._open = self._open, False
+        self._barren += was_open and not self._heard
+        self._announce_at = None
         self._transport.close()
         if was_open:
             self._act(self._driver.lost(reason, self._clock.now()), outputs)

@@ -247,6 +247,42 @@ def test_i23_whatever_open_raises_the_pump_goes_on(world):
     assert log.take()[-2:] == [Opened("simulated line mem:"), "started"]
 
 
+def test_a_port_that_opens_and_dies_again_and_again_is_told_once(world):
+    line, _driver, log, clock, port = world
+    told = []
+    for _ in range(20):
+        line.plugged = True
+        port.step(0)
+        line.plugged = False
+        port.step(0)
+        told += [type(item) for item in log.take() if isinstance(item, Opened | Unavailable)]
+        clock.advance(port.deadline() - clock.now())
+    assert told == [Opened, Unavailable, Opened, Unavailable]
+    line.plugged = True
+    port.step(0)
+    assert [item for item in log.take() if isinstance(item, Opened)] == []
+    line.inbox.append(b"alive")
+    settle(port)
+    assert log.take() == [Opened("simulated line mem:"), ("got", b"alive")]
+
+
+def test_a_silent_port_that_stays_open_is_told_after_a_second(world):
+    line, _driver, log, clock, port = world
+    for _ in range(3):
+        line.plugged = True
+        port.step(0)
+        line.plugged = False
+        port.step(0)
+        clock.advance(port.deadline() - clock.now())
+    line.plugged = True
+    port.step(0)
+    log.take()
+    assert port.deadline() - clock.now() == 1.0
+    clock.advance(1.0)
+    port.step(0)
+    assert log.take() == [Opened("simulated line mem:")]
+
+
 def test_a_write_that_fails_ends_the_command_unknown(world):
     line, _driver, log, _clock, port = world
     settle(port)
