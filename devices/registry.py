@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from devices.base import DriverSpec
 
@@ -31,26 +32,47 @@ class BrokenDriver(DriverError):
     """The entry point exists but does not lead to a usable `DriverSpec`."""
 
 
-def index(found: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
-    """Entry points by name. Raises DuplicateDriver."""
-    by_name: dict[str, EntryPoint] = {}
+def index(found: Iterable[EntryPoint]) -> dict[str, list[EntryPoint]]:
+    """Who claims each name; one package that is found twice on the path claims it once."""
+    claims: dict[str, dict[tuple[str, str], EntryPoint]] = {}
     for point in found:
-        other = by_name.setdefault(point.name, point)
-        if other.value != point.value:
-            raise DuplicateDriver(
-                f"two installed packages offer a driver named '{point.name}' ({other.value} "
-                f"and {point.value}): uninstall one of them"
-            )
-    return dict(sorted(by_name.items()))
+        claims.setdefault(point.name, {}).setdefault((point.value, _package(point)), point)
+    return {name: list(points.values()) for name, points in sorted(claims.items())}
+
+
+def fetch(claims: list[EntryPoint], what: str) -> Any:
+    """What the one claim of a name leads to. Raises DuplicateDriver, or BrokenDriver however it fails."""
+    point, *others = claims
+    if others:
+        raise DuplicateDriver(
+            f"two installed packages offer a {what} named '{point.name}' ({_origin(point)} "
+            f"and {_origin(others[0])}): uninstall one of them"
+        )
+    try:
+        return point.load()
+    except Exception as error:  # a stranger's module, perhaps made for another version of us
+        why = next(iter(str(error).splitlines()), "")
+        raise BrokenDriver(
+            f"{what} '{point.name}' cannot be loaded ({type(error).__name__}: {why}): install a version of "
+            f"{_package(point) or 'its package'} that fits this cutcard, or uninstall it"
+        ) from error
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else ""
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"{point.value} of {_package(point)}" if _package(point) else point.value
 
 
 @cache
-def _installed() -> dict[str, EntryPoint]:
+def _installed() -> dict[str, list[EntryPoint]]:
     return index(entry_points(group=GROUP))
 
 
 def names() -> tuple[str, ...]:
-    """Every driver name, sorted. Raises DuplicateDriver."""
+    """Every driver name, sorted."""
     return tuple(_installed())
 
 
@@ -63,14 +85,9 @@ def load(name: str) -> DriverSpec:
         raise UnknownDriver(
             f"there is no driver named '{name}': {hint}known drivers: {', '.join(installed) or 'none'}"
         )
-    try:
-        spec = installed[name].load()
-    except (ImportError, AttributeError) as error:
-        raise BrokenDriver(
-            f"driver '{name}' cannot be loaded ({error}): reinstall the package it comes from"
-        ) from error
+    spec = fetch(installed[name], "driver")
     if not isinstance(spec, DriverSpec) or spec.name != name:
         raise BrokenDriver(
-            f"driver '{name}': its entry point {installed[name].value} names no DriverSpec of that name"
+            f"driver '{name}': its entry point {_origin(installed[name][0])} names no DriverSpec of that name"
         )
     return spec

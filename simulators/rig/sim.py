@@ -7,9 +7,11 @@ import errno
 import selectors
 import signal
 from collections.abc import Callable, Iterable
+from importlib.metadata import entry_points
 from pathlib import Path
 from random import Random
 
+from devices.registry import DriverError, fetch, index
 from firmware_bridge.clock import SystemClock
 from simulators import faults
 from simulators.hosts.host import Host
@@ -45,6 +47,8 @@ DECKS = {
     "reshuffled": 1,
 }
 DEVICES = (*DECKS, "hole-card-reader", "gat")
+GROUP = "cutcard.simulators"
+"""Entry points of others: each makes a WireDevice from a seed, with its cards inside."""
 RELOAD_S = 5.0
 """A batch that was let out is put back so long after, since nobody else is there."""
 LISTEN = "pty:PATH, tcp:HOST:PORT or usb:DIRECTORY"
@@ -61,9 +65,7 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
     """The simulated device with its cards inside. Raises Misused naming the nearest device."""
     framing = PACKETS if usb else CONSOLE
     if device not in DEVICES:
-        raise Misused(
-            f"there is no simulated device {device!r}{_near(device, DEVICES)}; there are {_list(DEVICES)}"
-        )
+        return _make_theirs(device, seed)
     if device == "gat":
         return GatDevice(Verifier(programs(Random(f"{seed}/programs"))))
     if device == "hole-card-reader":
@@ -88,6 +90,21 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
     if device == "angel-eye":
         return AngelEye(shoe)
     return ManagedShoe(shoe, decks=DECKS[device], framing=framing)
+
+
+def _make_theirs(device: str, seed: object) -> WireDevice:
+    """A simulated device that another package brings. Raises Misused."""
+    theirs = index(entry_points(group=GROUP))
+    if device not in theirs:
+        known = (*DEVICES, *theirs)
+        raise Misused(
+            f"there is no simulated device {device!r}{_near(device, known)}; there are {_list(known)}"
+        )
+    try:
+        made: WireDevice = fetch(theirs[device], "simulated device")(seed)
+    except DriverError as error:
+        raise Misused(str(error)) from error
+    return made
 
 
 def prepare(device: WireDevice, wanted: Iterable[str]) -> None:

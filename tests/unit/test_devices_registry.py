@@ -5,6 +5,8 @@ import pytest
 from devices import registry
 from devices.base import DriverSpec
 
+GAT = "devices.verifiers.gat:SPEC"
+
 
 def _point(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, registry.GROUP)
@@ -41,13 +43,20 @@ def test_a_name_far_from_any_lists_what_there_is() -> None:
     assert "did you mean" not in str(error.value)
 
 
-def test_two_packages_with_one_name_are_an_error_that_names_both() -> None:
+def test_two_packages_with_one_name_are_an_error_that_names_both_and_stop_no_other_driver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = [_point("x", "one.mod:SPEC"), _point("x", "other.mod:SPEC"), _point("gat", GAT)]
+    monkeypatch.setattr(registry, "_installed", lambda: registry.index(points))
     with pytest.raises(registry.DuplicateDriver, match=r"one\.mod:SPEC and other\.mod:SPEC"):
-        registry.index([_point("x", "one.mod:SPEC"), _point("x", "other.mod:SPEC")])
+        registry.load("x")
+    assert registry.names() == ("gat", "x")
+    assert registry.load("gat").role == "verifier"
 
 
 def test_one_package_found_twice_on_the_path_is_no_duplicate() -> None:
-    assert list(registry.index([_point("x", "one.mod:SPEC"), _point("x", "one.mod:SPEC")])) == ["x"]
+    twice = [_point("x", "one.mod:SPEC"), _point("x", "one.mod:SPEC")]
+    assert registry.index(twice) == {"x": twice[:1]}
 
 
 @pytest.mark.parametrize(
