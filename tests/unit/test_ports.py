@@ -289,7 +289,7 @@ class TestShown:
     def test_a_driver_that_cannot_be_loaded_is_a_note(self, bus, monkeypatch):
         broken = EntryPoint("other-shoe", "no.such.module:SPEC", registry.GROUP)
         real = registry._installed()
-        monkeypatch.setattr(registry, "_installed", lambda: {**real, "other-shoe": broken})
+        monkeypatch.setattr(registry, "_installed", lambda: {**real, "other-shoe": [broken]})
         bus.plug(UsbDevice())
         found = listed()
         assert found["ports"][0]["driver"] == "managed-shuffler"
