@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ import pytest
 from controller import open_tables
 from controller.cli import app
 from devices import registry
+from devices.base import CommandSpec, Counters, DriverSpec, Setup
+from devices.events import DeviceEvent
+from firmware_bridge.link import Submit
 from simulators.hosts import umockdev_host
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.usb_bus import UsbBus
@@ -49,6 +53,15 @@ def test_the_page_shows_the_example_as_it_is():
         assert FILES[name] == (EXAMPLE / name).read_text(), name
     assert set(FILES) - made == {"table.toml"}
     assert sorted(block for language, block in BLOCKS if language != "console") == sorted(FILES.values())
+
+
+def test_the_page_names_every_kind_of_event_and_every_field_of_what_a_driver_hands_over():
+    kinds = [kind for kind in DeviceEvent.registry.values() if kind.__module__ == DeviceEvent.__module__]
+    shapes = (*kinds, DriverSpec, CommandSpec, Setup, Counters, Submit)
+    wanted = {kind.__name__ for kind in kinds} | {f.name for shape in shapes for f in fields(shape)}
+    prose = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
+    named = re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))
+    assert wanted - set(named) == set()
 
 
 def test_driver_and_simulator_are_small():
