@@ -62,7 +62,9 @@ class TestSerial:
         peer = PtyPeer()
         device = os.path.realpath(peer.uri.removeprefix("serial:").partition("?")[0])
         with using(peer) as transport:
-            (lock_dir / locks._name(device)).write_text("         1\nold\n")
+            stale = lock_dir / locks._name(device)
+            stale.write_text("         1\nold\n")
+            os.utime(stale, (1, 1))
             monkeypatch.setattr(Path, "iterdir", denied)
             assert locks.holder(device) == locks.Holder(1, "old", sure=False)
             if not held:
@@ -83,6 +85,7 @@ class TestSerial:
         for name, pid in (("run", 1), ("tmp", os.getpid())):
             (tmp_path / name).mkdir()
             (tmp_path / name / "LCK..ttyX").write_text(f"{pid:10d}\n{name}\n")
+            os.utime(tmp_path / name / "LCK..ttyX", (1, 1))
         monkeypatch.setattr(locks, "LOCK_DIRS", (tmp_path / "run", tmp_path / "tmp"))
         monkeypatch.setattr(locks, "_has_open", lambda pid, device: None if pid == 1 else True)
         assert locks.holder("/dev/ttyX") == locks.Holder(os.getpid(), "tmp")
