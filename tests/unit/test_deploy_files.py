@@ -48,6 +48,8 @@ def test_the_unit_may_open_every_kind_of_port() -> None:
     assert {"AF_INET", "AF_INET6", "AF_NETLINK"} <= set(families)
     (writable,) = (line.split("=")[1].split() for line in lines if line.startswith("ReadWritePaths="))
     assert f"-{locks.LOCK_DIRS[0]}" in writable
+    hidden = [line for line in lines if line.startswith("ProtectProc=")]
+    assert hidden == [], "who holds a port could not be seen"
 
 
 def udev_rules() -> list[dict[str, str]]:
