@@ -12,21 +12,22 @@ ROOM = 1024 - 64
 
 
 class Ring:
-    """The last `size` events, encoded; `next` is the number of the one to come."""
+    """The last `size` events, encoded; `next` is the number of the one to come, `first` that of the first."""
 
-    def __init__(self, size: int) -> None:
-        self.next = 1
-        self._size = size
+    def __init__(self, size: int, first: int = 1) -> None:
+        self.next = self._first = first
+        self.size = size
         self._events: dict[int, bytes] = {}
 
     def add(self, keys: Mapping[str, Any]) -> None:
         self._events[self.next] = cbor.encode({**keys, "n": self.next})
-        self._events.pop(self.next - self._size, None)
+        for old in [number for number in self._events if number <= self.next - self.size]:
+            del self._events[old]
         self.next += 1
 
     def read(self, since: int, most: int) -> dict[str, Any]:
         """What is asked for, as far as it is held and fits into one answer."""
-        oldest = max(1, self.next - self._size)
+        oldest = max(self._first, self.next - self.size)
         first = max(since, oldest)
         chosen: list[bytes] = []
         room = ROOM

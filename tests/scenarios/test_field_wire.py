@@ -301,7 +301,7 @@ def test_field_42_who_cannot_prove_that_nothing_was_lost_says_so_and_who_can_cou
     assert not counted.of("gap_possible")
     assert [e.card for e in counted.of("card_drawn")] == drawn(managed)
     counted.unplug()
-    counted.device._ring_size = 3
+    counted.device._ring.size = 3
     for _ in range(10):
         managed.draw()
         counted.run(0.1)

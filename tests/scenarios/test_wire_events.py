@@ -10,6 +10,7 @@ import pytest
 from devices.base import Resume
 from devices.events import DeviceEvent
 from simulators.models.shoe import Shoe
+from simulators.wire.ring import Ring
 from tests.support.line import (
     ALPHABETS,
     Line,
@@ -123,7 +124,7 @@ def numbered_from(number: int) -> tuple[Line, Shoe]:
     line, shoe = shoe_line()
     line.unplug()
     line.run(0.5)
-    line.device._next = number
+    line.device._ring = Ring(512, number)
     line.log.clear()
     line.replug()
     line.start(Resume(n=10, boot=1, seq=number - 1, serial="SH0001"))
@@ -146,8 +147,7 @@ def test_i33_a_counter_that_wraps_without_a_restart_is_told_and_no_card_counts_t
     line, shoe = numbered_from(2**32 - 1)
     shoe.draw()
     line.run(1.0)
-    line.device._ring.clear()
-    line.device._next = 1  # as a counter of 32 bits that leaves out 0
+    line.device._ring = Ring(512)  # as a counter of 32 bits that leaves out 0
     shoe.draw()
     line.run(20.0)
     assert told(line) == drawn(shoe)[:1]
