@@ -48,7 +48,7 @@ class SerialReceiver(WireReceiver):
 
     def _open_handle(self) -> int:
         path = self._path if self._wanted is None else serial_find.the_one(self._wanted).device
-        self._device = os.path.realpath(path)
+        self._device = serial_find.behind(path)
         if not Path(self._device).exists():
             raise Absent(f"{self._path} is not there: check {self.check}")
         other = locks.held_by(self._device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from firmware_bridge.transports import UsbName
 BY_ID, BY_PATH = Path("/dev/serial/by-id"), Path("/dev/serial/by-path")
 BUILT_IN = Path("/dev"), "ttyS[0-9]*"
 SYSFS = Path("/sys/class/tty")
+LINKS = 40
+"""So many links in a row the kernel follows (path_resolution(7))."""
 ATTEMPTS = 3
 """A device that goes while its files are read ends a listing; the next one no longer sees it."""
 
@@ -76,13 +79,32 @@ def the_one(name: UsbName) -> Adapter:
     raise Absent(f"serial adapter {name} is not there: check the adapter, its cable and its power")
 
 
+def behind(path: str) -> str:
+    """The device file that `path` leads to. Raises WrongDevice when that could be several (F-04).
+
+    A link in BY_ID is made of what an adapter says of itself: of two that say the same, udev gives it to
+    whichever came last.
+    """
+    device = os.path.realpath(path)
+    if not _by_identity(Path(path)):
+        return device
+    all_ports = present()
+    for one in all_ports:
+        if one.vid is None or one.pid is None or os.path.realpath(one.device) != device:
+            continue
+        same = [a for a in all_ports if (a.vid, a.pid, a.serial) == (one.vid, one.pid, one.serial)]
+        if len({a.place for a in same}) > 1:
+            raise WrongDevice(several(UsbName(one.vid, one.pid, one.serial), same))
+    return device
+
+
 def several(name: UsbName, fitting: Iterable[Adapter]) -> str:
     """Why `name` is no name for one of these ports, and what would be."""
     fitting = list(fitting)
-    count, where = len(fitting), " and ".join(map(str, fitting))
+    count, where = len({a.place for a in fitting}), " and ".join(map(str, fitting))
     kind = f"{name.vid:04x}:{name.pid:04x}"
-    if len({a.place for a in fitting}) == 1:
-        return f"serial adapter {name} has {count} ports ({where}): name one by its link in {BY_ID}"
+    if count == 1:
+        return f"serial adapter {name} has {len(fitting)} ports ({where}): name one by its link in {BY_ID}"
     if len({a.serial for a in fitting}) > 1:
         named = " and ".join(f"{a.serial or 'one without a serial number'} ({a})" for a in fitting)
         return (
@@ -107,6 +129,20 @@ def links(device: str) -> list[str]:
             continue
         found += [str(entry) for entry in entries if entry.resolve() == wanted]
     return found
+
+
+def _by_identity(path: Path) -> bool:
+    """Whether a link in BY_ID is on the way to the device, be it `path` itself or one that it leads to."""
+    home = Path(os.path.realpath(BY_ID))
+    try:
+        for _ in range(LINKS):
+            directory = Path(os.path.realpath(path.parent))
+            if directory == home:
+                return True
+            path = directory / path.readlink()
+    except OSError:  # it is no link any more
+        pass
+    return False
 
 
 def _adapter(info: list_ports_common.ListPortInfo) -> Adapter:

@@ -137,15 +137,16 @@ def test_i10_who_holds_an_adapter_is_listed_and_named_to_the_next(desk):
 
 
 def test_f04_two_adapters_with_one_serial_number_are_warned_of_and_neither_is_opened(desk):
-    desk.mount(ftdi("FT0SHOE1"), "ttyUSB0")
+    link = desk.mount(ftdi("FT0SHOE1"), "ttyUSB0")
     desk.mount(ftdi("FT0SHOE1", "UM232R"), "ttyUSB1")
     places = "(/dev/ttyUSB0 at 1-1 and /dev/ttyUSB1 at 1-2)"
     ports = desk.ports()["ports"]
     assert [port["uri"] for port in ports] == ["serial:/dev/ttyUSB0", "serial:/dev/ttyUSB1"]
     assert all(f"say they are FT0SHOE1 {places}: nobody can tell them apart" in p["trouble"] for p in ports)
     requests = desk.shoe.device.requests
-    code, kinds, said = desk.first_event("serial:0403:6001:FT0SHOE1")
-    assert (code, kinds) == (3, [])
-    assert places in said
-    assert said.count("\n") == 1
+    for uri in ("serial:0403:6001:FT0SHOE1", f"serial:{link}"):
+        code, kinds, said = desk.first_event(uri)
+        assert (code, kinds) == (3, [])
+        assert places in said
+        assert said.count("\n") == 1
     assert desk.shoe.device.requests == requests, "something was written"

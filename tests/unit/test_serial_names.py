@@ -70,8 +70,19 @@ class TestNames:
                 [("/dev/ttyUSB0", "FT4", "1-2:1.0"), ("/dev/ttyUSB1", "FT4", "1-2:1.1")],
                 r"adapter 0403:6011:FT4 has 2 ports \(.*\): name one by its link in /dev/serial/by-id",
             ),
+            (
+                "serial:0403:6011:FT4",
+                [(f"/dev/ttyUSB{n}", "FT4", f"1-{2 + n // 2}:1.{n % 2}") for n in range(4)],
+                r"^2 serial adapters 0403:6011 say they are FT4 \(/dev/ttyUSB0 at 1-2 and .*: nobody",
+            ),
         ],
-        ids=["two with one number", "two of a kind", "two without numbers", "one with two ports"],
+        ids=[
+            "two with one number",
+            "two of a kind",
+            "two without numbers",
+            "one with two ports",
+            "two of two",
+        ],
     )
     def test_f04_an_ambiguous_name_opens_nothing(self, monkeypatch, uri, adapters, says):
         pid = int(uri.split(":")[2], 16)
@@ -79,6 +90,71 @@ class TestNames:
         monkeypatch.setattr(serial, "Serial", None)
         transport = open_transport(uri)
         with pytest.raises(errors.WrongDevice, match=says):
+            transport.open()
+        transport.dispose()
+
+    @pytest.fixture
+    def linked(self, monkeypatch, tmp_path):
+        """Two ports, and links to the second: by its identity, by its socket, and one that a user made."""
+        peers = PtyPeer(), PtyPeer()
+        targets = {
+            "by-id/usb-FTDI_FT0SHOE1-if00-port0": peers[1].path,
+            "by-path/pci-usb-0:3": peers[1].path,
+            "shoe": "by-id/usb-FTDI_FT0SHOE1-if00-port0",
+        }
+        for name, target in targets.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).symlink_to(target)
+        monkeypatch.setattr(serial_find, "BY_ID", tmp_path / "by-id")
+        monkeypatch.setattr(serial_find, "BY_PATH", tmp_path / "by-path")
+        yield peers
+        for peer in peers:
+            peer.close()
+
+    @pytest.mark.parametrize("serial", ["FT0SHOE1", None])
+    @pytest.mark.parametrize("link", ["by-id/usb-FTDI_FT0SHOE1-if00-port0", "shoe", "by-path/../shoe"])
+    def test_f04_a_link_by_identity_opens_no_twin(self, monkeypatch, linked, tmp_path, link, serial):
+        """udev gives the link to whichever came last, and the wrong device would be written to."""
+        first, second = linked
+        plug(monkeypatch, adapter(first.path, serial), adapter(second.path, serial, "1-3"))
+        transport = open_transport(f"serial:{tmp_path}/{link}")
+        with monkeypatch.context() as closed:
+            closed.setattr("serial.Serial", None)
+            with pytest.raises(
+                errors.WrongDevice, match=rf"{first.path} at 1-2 and {second.path} at 1-3\): nobody can tell"
+            ):
+                transport.open()
+        plug(monkeypatch, adapter(second.path, serial, "1-3"))
+        transport.open()  # the other one was unplugged
+        transport.dispose()
+
+    @pytest.mark.parametrize(
+        ("link", "others"),
+        [
+            ("by-path/pci-usb-0:3", [("FT0SHOE1", "1-2")]),
+            ("by-id/usb-FTDI_FT0SHOE1-if00-port0", [("FT0OTHER", "1-2"), (None, "1-4")]),
+            ("by-id/usb-FTDI_FT0SHOE1-if00-port0", [("FT0SHOE1", "1-3:1.1")]),
+        ],
+        ids=["by its socket", "others of a kind", "another port of the same adapter"],
+    )
+    def test_a_link_that_is_clear_is_opened(self, monkeypatch, linked, tmp_path, link, others):
+        first, second = linked
+        plug(monkeypatch, adapter(second.path, place="1-3:1.0"), *(adapter(first.path, *o) for o in others))
+        transport = open_transport(f"serial:{tmp_path}/{link}")
+        transport.open()
+        second.send(b"this one")
+        assert read_all(transport, 8) == b"this one"
+        transport.dispose()
+
+    def test_a_link_to_what_is_not_listed_is_opened_and_one_to_nothing_is_absent(
+        self, monkeypatch, linked, tmp_path
+    ):
+        plug(monkeypatch)
+        transport = open_transport(f"serial:{tmp_path}/shoe")
+        transport.open()
+        transport.close()
+        (tmp_path / "by-id/usb-FTDI_FT0SHOE1-if00-port0").unlink()
+        with pytest.raises(errors.Absent, match="shoe is not there"):
             transport.open()
         transport.dispose()
 
