@@ -9,8 +9,9 @@ import typer
 if TYPE_CHECKING:
     from firmware_bridge.transports.discover import Plugged
 
+SOUGHT = {"serial": "serial port", "usb": "USB device"}
 NOTHING = (
-    "no serial port and no USB device was found: check the device's cable and power, what `dmesg` says when "
+    "no {} was found: check the device's cable and power, what `dmesg` says when "
     "it is plugged in, whether a virtual machine or container passes it on, and the groups of this user "
     "(`id`: serial adapters mostly want dialout, our own devices cutcard)"
 )
@@ -25,11 +26,12 @@ def ports(as_json: Annotated[bool, typer.Option("--json", help="one JSON object"
     from firmware_bridge.transports import discover
 
     out = event_lines.output()
-    found, notes = discover.look()
+    found, failed = discover.look()
     drivers, broken = _drivers()
-    notes += broken
-    if not found:
-        notes.append(NOTHING)
+    notes = [*failed.values(), *broken]
+    missing = [what for kind, what in SOUGHT.items() if kind not in failed]
+    if missing and not found:
+        notes.append(NOTHING.format(" and no ".join(missing)))
     if as_json:
         rows = [_row(one, drivers) for one in found]
         out.write(event_lines.as_json({"ports": rows, "notes": notes}) + "\n")

@@ -1,7 +1,7 @@
 """What is plugged in, for people: serial ports and USB devices under names that last. Nothing is claimed.
 
 Where USB cannot be looked at, the serial ports are told all the same (I-40); so are all other devices when
-one of them may not be asked (I-44).
+one of them may not be asked or says nonsense (I-44).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 
 from firmware_bridge.errors import BridgeError
 from firmware_bridge.transports import UsbName, locks, serial_find
+from firmware_bridge.transports.errors import FOREIGN, words
 from firmware_bridge.transports.serial import rights_hint
 
 _HUB = 9
+_AGAIN = "unplug it and plug it in again"
 _CLASSES = {1: "audio", 2: "communication", 7: "printer", 8: "storage", 14: "camera", 0xE0: "radio"}
 """USB-IF's numbers of what people plug in and what is no port of ours."""
 
@@ -40,20 +42,20 @@ class Plugged:
     """Its paths: the device file, and the names that udev gave it."""
 
 
-def look() -> tuple[list[Plugged], list[str]]:
-    """All there is, serial ports first; and what could not be looked at, as sentences."""
+def look() -> tuple[list[Plugged], dict[str, str]]:
+    """All there is, serial ports first; and why "serial" or "usb" could not be looked at, as sentences."""
     adapters: list[serial_find.Adapter] = []
-    notes = []
+    failed = {}
     try:
         adapters = serial_find.present()
     except BridgeError as error:
-        notes.append(str(error))
+        failed["serial"] = str(error)
     found = [_serial(adapter, adapters) for adapter in adapters]
     try:
         found += _usb(adapters)
-    except (BridgeError, ImportError, OSError, NotImplementedError) as error:
-        notes.append(f"USB devices are not listed: {error}")
-    return found, notes
+    except (BridgeError, ImportError, *FOREIGN) as error:
+        failed["usb"] = f"USB devices are not listed: {error}"
+    return found, failed
 
 
 def _serial(adapter: serial_find.Adapter, adapters: list[serial_find.Adapter]) -> Plugged:
@@ -113,7 +115,7 @@ def _usb_devices(backend: Any, adapters: list[serial_find.Adapter]) -> list[Plug
     for found in usb_find.present(backend):
         if found.device.bDeviceClass == _HUB:
             continue
-        kinds, classes = _kinds(found, interfaces)
+        kinds, classes, unread = _kinds(found, interfaces)
         name = UsbName(found.vid, found.pid, found.serial)
         holder = locks.opened_by(found.node)
         one = Plugged(
@@ -123,10 +125,11 @@ def _usb_devices(backend: Any, adapters: list[serial_find.Adapter]) -> list[Plug
             name,
             found.place,
             str(holder) if holder else None,
-            links=(found.node,),
+            unread,
+            (found.node,),
         )
         if kinds:
-            one = replace(one, trouble=_no_access(found))
+            one = replace(one, trouble="; ".join(filter(None, (unread, _no_access(found)))) or None)
             out += [replace(one, uri=f"{kind}:{name}", kind=kind) for kind in kinds]
         elif found.place not in as_serial:
             out.append(replace(one, description=", ".join([one.description, *classes])))
@@ -137,34 +140,51 @@ def _no_access(found: Any) -> str | None:
     from firmware_bridge.transports import usb_find
 
     remedy = usb_find.rights_hint(found.node)
-    if Path(found.node).exists() and not os.access(found.node, os.R_OK | os.W_OK):
-        return f"this user may not open it: {remedy}"
+    if not os.access(found.node, os.R_OK | os.W_OK):
+        if Path(found.node).exists():
+            return f"this user may not open it: {remedy}"
+    else:
+        remedy = _AGAIN
     return f"it does not tell its names ({found.trouble}): {remedy}" if found.trouble else None
 
 
-def _kinds(found: Any, taken: set[str | None]) -> tuple[list[str], list[str]]:
-    """The schemes that can open it, and in words what else it is. `taken` interfaces are serial ports."""
+def _kinds(found: Any, taken: set[str | None]) -> tuple[list[str], list[str], str | None]:
+    """The schemes that can open it, in words what else it is, and the trouble when it says nonsense.
+
+    `taken` interfaces are serial ports.
+    """
+    kinds: set[str] = set()
+    classes: set[str] = set()
+    trouble = None
+    try:
+        for configuration in found.device:
+            for interface in configuration:
+                number = f"{found.place}:{configuration.bConfigurationValue}.{interface.bInterfaceNumber}"
+                if number not in taken:
+                    _add_kind(interface, kinds, classes)
+    except FOREIGN as error:
+        trouble = (
+            f"its description cannot be read in full ({words(error)}): {_AGAIN}; if that does not help, the "
+            "device is faulty"
+        )
+    return sorted(kinds), sorted(classes), trouble
+
+
+def _add_kind(interface: Any, kinds: set[str], classes: set[str]) -> None:
     import usb.util
 
-    kinds, classes = set(), set()
-    for configuration in found.device:
-        for interface in configuration:
-            number = f"{found.place}:{configuration.bConfigurationValue}.{interface.bInterfaceNumber}"
-            if number in taken:
-                continue
-            ends = {
-                (usb.util.endpoint_type(end.bmAttributes), usb.util.endpoint_direction(end.bEndpointAddress))
-                for end in interface
-            }
-            bulk, interrupt = usb.util.ENDPOINT_TYPE_BULK, usb.util.ENDPOINT_TYPE_INTR
-            into, out = usb.util.ENDPOINT_IN, usb.util.ENDPOINT_OUT
-            if interface.bInterfaceClass == 0xFF and {(bulk, into), (bulk, out)} <= ends:
-                kinds.add("usb")
-            elif interface.bInterfaceClass == 3 and (interrupt, into) in ends:
-                kinds.add("usbhid")
-            elif interface.bInterfaceClass in _CLASSES:
-                classes.add(_CLASSES[interface.bInterfaceClass])
-    return sorted(kinds), sorted(classes)
+    ends = {
+        (usb.util.endpoint_type(end.bmAttributes), usb.util.endpoint_direction(end.bEndpointAddress))
+        for end in interface
+    }
+    bulk, interrupt = usb.util.ENDPOINT_TYPE_BULK, usb.util.ENDPOINT_TYPE_INTR
+    into, out = usb.util.ENDPOINT_IN, usb.util.ENDPOINT_OUT
+    if interface.bInterfaceClass == 0xFF and {(bulk, into), (bulk, out)} <= ends:
+        kinds.add("usb")
+    elif interface.bInterfaceClass == 3 and (interrupt, into) in ends:
+        kinds.add("usbhid")
+    elif interface.bInterfaceClass in _CLASSES:
+        classes.add(_CLASSES[interface.bInterfaceClass])
 
 
 def _checked(one: Plugged, found: list[Plugged]) -> Plugged:

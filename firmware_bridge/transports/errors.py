@@ -55,20 +55,20 @@ class translated:  # noqa: N801 - read as a word: `with translated(...)`
         else:
             cause = Unsupported
         if cause is Denied:
-            return Denied(f"{self._port} exists but this user may not open it ({_text(error)})")
+            return Denied(f"{self._port} exists but this user may not open it ({words(error)})")
         if cause is Busy:
             return Busy(f"{self._port} is held by another program: stop that program, or wait")
         if cause is Unsupported:
             return Unsupported(
-                f"{self._port} cannot be used like this ({_text(error)}): "
+                f"{self._port} cannot be used like this ({words(error)}): "
                 "is it a serial port, and are its settings right?"
             )
-        return Absent(f"{self._port} is not there ({_text(error)}): check {self._check}")
+        return Absent(f"{self._port} is not there ({words(error)}): check {self._check}")
 
     def _died(self, error: BaseException) -> BridgeError:
         if isinstance(error, NotImplementedError):
-            return Unsupported(f"{self._port} cannot do this ({_text(error)})")
-        return LinkLost(f"{self._port} was lost ({_text(error)}): check {self._check}")
+            return Unsupported(f"{self._port} cannot do this ({words(error)})")
+        return LinkLost(f"{self._port} was lost ({words(error)}): check {self._check}")
 
 
 def _errno(error: BaseException) -> int | None:
@@ -81,7 +81,8 @@ def _errno(error: BaseException) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _text(error: BaseException) -> str:
+def words(error: BaseException) -> str:
+    """What an error says, for a sentence: the system's words for its number, where it has one."""
     number = _errno(error)
     if number is not None and number > 0:
         return os.strerror(number)

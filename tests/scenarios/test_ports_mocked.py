@@ -89,6 +89,29 @@ def test_ports_lists_adapters_and_devices_under_names_that_last(desk):
     assert link == "/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_FT0SHOE1-if00-port0"
 
 
+class Cut(Interface):
+    """An interface whose descriptor says that it is one byte long."""
+
+    def encode(self):
+        return b"\x01" + super().encode()[1:]
+
+
+def test_i44_a_device_with_a_broken_description_hides_no_other(desk):
+    desk.mount(ftdi("FT0SHOE1"), "ttyUSB0")
+    desk.bus.plug(
+        UsbDevice(0x0BAD, 1, name="Broken", serial="BAD", configurations=(Configuration((Cut(),)),))
+    )
+    desk.bus.plug(UsbDevice(serial="SH0001"))
+    found = desk.ports()
+    assert found["notes"] == []
+    assert [(p["uri"], p["usb"], bool(p["trouble"])) for p in found["ports"]] == [
+        ("serial:0403:6001:FT0SHOE1", "0403:6001:FT0SHOE1", False),
+        ("usb:1209:0001:SH0001", "1209:0001:SH0001", False),
+        (None, "0bad:0001:BAD", True),
+    ]
+    assert "its description cannot be read in full" in found["ports"][2]["trouble"]
+
+
 def test_nothing_plugged_in_is_no_failure(desk):
     found = desk.ports()
     assert found["ports"] == []

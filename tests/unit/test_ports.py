@@ -30,6 +30,21 @@ STORAGE = Configuration((Interface(klass=8, subclass=6, protocol=80),))
 KEYBOARD = Configuration((hid(REPORT, Endpoint(0x81, 8, "interrupt")),))
 
 
+BROKEN = [USBError("Input/Output Error", -1, errno.EIO), NotImplementedError(), ValueError("no such index")]
+
+
+def fail_at(monkeypatch, device, error, configuration=0):
+    """A back end that cannot read what one device says of itself."""
+    real = SimBackend.get_configuration_descriptor
+
+    def descriptor(self, found, number):
+        if found.device is device and number == configuration:
+            raise error
+        return real(self, found, number)
+
+    monkeypatch.setattr(SimBackend, "get_configuration_descriptor", descriptor)
+
+
 @pytest.fixture
 def bus(monkeypatch):
     """A USB bus that is empty at first, and no serial port."""
@@ -214,6 +229,54 @@ class TestUsb:
         assert "deploy/60-cutcard.rules" in first["trouble"]
         assert second["trouble"] is None
 
+    @pytest.mark.parametrize("error", BROKEN, ids=lambda e: type(e).__name__)
+    def test_i44_a_device_whose_description_is_broken_hides_no_other(self, bus, monkeypatch, error):
+        broken = UsbDevice(vendor=0x0BAD, product=1, name="Broken", serial=None)
+        bus.plug(UsbDevice())
+        bus.plug(broken)
+        bus.plug(UsbDevice(serial="SF0002"))
+        fail_at(monkeypatch, broken, error)
+        found = listed()
+        assert found["notes"] == []
+        assert [(p["uri"], p["kind"], p["place"]) for p in found["ports"]] == [
+            ("usb:1209:0001:SF0001", "usb", "1-1"),
+            ("usb:1209:0001:SF0002", "usb", "1-3"),
+            (None, "other", "1-2"),
+        ]
+        text = str(error) or type(error).__name__
+        if isinstance(error, OSError):
+            text = os.strerror(error.errno)
+        trouble = (
+            f"its description cannot be read in full ({text}): unplug it and plug it in again; if that does "
+            "not help, the device is faulty"
+        )
+        assert [p["trouble"] for p in found["ports"]] == [None, None, trouble]
+
+    def test_i44_what_can_be_read_of_a_description_counts(self, bus, monkeypatch):
+        double = UsbDevice(configurations=(Configuration(), Configuration((Interface(),), value=2)))
+        bus.plug(double)
+        fail_at(monkeypatch, double, BROKEN[0], configuration=1)
+        (port,) = listed()["ports"]
+        assert port["uri"] == "usb:1209:0001:SF0001"
+        assert port["trouble"].startswith(
+            "its description cannot be read in full (Input/output error): unplug"
+        )
+
+    @pytest.mark.parametrize("way", ["denied", "gone", "open to us"])
+    def test_field_20_rights_are_the_remedy_only_where_they_are_missing(self, bus, monkeypatch, way):
+        """A string that makes no sense is no question of rights."""
+        mute = UsbDevice()
+        mute.denied = True
+        bus.plug(mute)
+        monkeypatch.setattr(os, "access", lambda path, mode: way == "open to us")
+        monkeypatch.setattr(Path, "exists", lambda self: way != "gone")
+        trouble = listed()["ports"][0]["trouble"]
+        rights = "give the user's group read and write rights on /dev/bus/usb/001/002 by a udev rule"
+        assert (rights in trouble) is (way != "open to us")
+        if way == "open to us":
+            assert trouble.startswith("it does not tell its names (")
+            assert trouble.endswith("): unplug it and plug it in again")
+
     @pytest.mark.parametrize("node_exists", [True, False])
     def test_field_20_a_node_without_rights(self, bus, monkeypatch, node_exists):
         bus.plug(UsbDevice())
@@ -274,9 +337,29 @@ class TestShown:
 
     def test_nothing_there_is_no_failure_and_says_what_to_check(self, bus):
         (line,) = shown().splitlines()
-        assert "cable and power" in line
+        assert line.startswith(
+            "no serial port and no USB device was found: check the device's cable and power"
+        )
         assert "dialout" in line
         assert listed() == {"ports": [], "notes": [line]}
+
+    @pytest.mark.parametrize("failing", ["serial ports", "USB devices", "both"])
+    def test_what_could_not_be_looked_at_is_not_said_to_be_missing(self, bus, monkeypatch, failing):
+        def broken():
+            raise USBError("Other error", -99, errno.EIO)
+
+        if failing != "serial ports":
+            monkeypatch.setattr(libusb, "make_backend", broken)
+        if failing != "USB devices":
+            monkeypatch.setattr(list_ports, "comports", broken)
+        lines = shown().splitlines()
+        assert len(lines) == 2
+        assert ("the serial ports cannot be listed" in lines[0]) is (failing != "USB devices")
+        if failing == "both":
+            assert "USB devices are not listed" in lines[1]
+            return
+        missing = {"serial ports": "no USB device", "USB devices": "no serial port"}[failing]
+        assert lines[1].startswith(f"{missing} was found: check the device's cable and power")
 
     def test_a_device_s_name_is_shown_without_what_a_terminal_obeys(self, bus):
         bus.plug(UsbDevice(name="\x1b[2JShoe", serial="\x1b[31m"))
@@ -298,6 +381,6 @@ class TestShown:
     def test_every_kind_has_a_uri_that_parses(self, bus, monkeypatch):
         plug(monkeypatch, adapter("/dev/null", "x"), adapter("/dev/zero", None))
         bus.plug(UsbDevice(serial="a:b?c"))
-        found, notes = discover.look()
-        assert notes == []
+        found, failed = discover.look()
+        assert failed == {}
         assert all(isinstance(one, Plugged) and parse_uri(one.uri).scheme == one.kind for one in found)
