@@ -26,17 +26,24 @@ _OPENING: dict[int, type[BridgeError]] = {
 class translated:  # noqa: N801 - read as a word: `with translated(...)`
     """Let nothing but BridgeErrors out of a block. `port` is for people, `check` what they should look at.
 
-    While opening, errors tell what stands in the way; afterwards each of them means that the handle is dead.
+    While opening, errors tell what stands in the way, and `unfit` what to do about a port that exists and
+    cannot be used; afterwards each of them means that the handle is dead.
     """
 
-    __slots__ = ("_check", "_opening", "_port")
+    __slots__ = ("_check", "_opening", "_port", "_unfit")
 
     def __init__(
-        self, port: str, check: str = "the device, its cable and its power", *, opening: bool = False
+        self,
+        port: str,
+        check: str = "the device, its cable and its power",
+        *,
+        opening: bool = False,
+        unfit: str = "`cutcard ports` tells what it can be used as",
     ) -> None:
         self._port = port
         self._check = check
         self._opening = opening
+        self._unfit = unfit
 
     def __enter__(self) -> None:
         return None
@@ -59,10 +66,7 @@ class translated:  # noqa: N801 - read as a word: `with translated(...)`
         if cause is Busy:
             return Busy(f"{self._port} is held by another program: stop that program, or wait")
         if cause is Unsupported:
-            return Unsupported(
-                f"{self._port} cannot be used like this ({words(error)}): "
-                "is it a serial port, and are its settings right?"
-            )
+            return Unsupported(f"{self._port} cannot be used like this ({words(error)}): {self._unfit}")
         return Absent(f"{self._port} is not there ({words(error)}): check {self._check}")
 
     def _died(self, error: BaseException) -> BridgeError:

@@ -24,6 +24,8 @@ APPEARANCE_S = 2.0
 class SerialReceiver(WireReceiver):
     """A serial port, found anew at every open: a by-id link or a VID:PID:SERIAL may have moved."""
 
+    unfit = "is it a serial port, and are its settings right?"
+
     def __init__(self, uri: Uri, baud: int) -> None:
         super().__init__(uri.text, uri.target)
         self._path = path = uri.target

@@ -34,6 +34,7 @@ Address = tuple[Any, ...]
 
 class SocketReceiver(WireReceiver):
     check = _CHECK
+    unfit = "is the address right?"
 
     def __init__(self, uri: str, host: str, port: int) -> None:
         super().__init__(uri, f"{host}:{port}")

@@ -20,6 +20,8 @@ class WireReceiver:
 
     check = "the device, its cable and its power"
     """What people should look at after a loss."""
+    unfit: str
+    """What people should do about a port that exists and cannot be used."""
 
     def __init__(self, uri: str, name: str) -> None:
         self._uri = uri
@@ -42,7 +44,7 @@ class WireReceiver:
             raise Absent(f"{self._name} was disposed of and cannot be opened again")
         self.close()
         try:
-            with translated(self._name, self.check, opening=True):
+            with translated(self._name, self.check, opening=True, unfit=self.unfit):
                 fd = self._open_handle()
                 self._poll.register(fd, select.POLLIN)
         except BaseException:

@@ -137,10 +137,23 @@ class TestSerial:
         with pytest.raises(kind), translated("/dev/x", opening=True):
             raise error
 
+    def test_only_a_serial_port_is_asked_whether_it_is_one(self):
+        with (
+            pytest.raises(errors.Unsupported) as caught,
+            translated("USB device 1209:0001", opening=True),
+        ):
+            raise NotImplementedError("Operation not supported or unimplemented on this platform")
+        assert str(caught.value) == (
+            "USB device 1209:0001 cannot be used like this (Operation not supported or unimplemented on this "
+            "platform): `cutcard ports` tells what it can be used as"
+        )
+
     def test_i04_only_a_wake_ends_a_blocked_read_and_foreign_handles_stay_untouched(self):
-        peer = PtyPeer()
-        with using(peer) as transport:
+        """What is opened next gets the number of our closed handle: nothing of it may be read or closed."""
+        reader, writer = os.pipe()
+        with using(PtyPeer()) as transport:
             transport.open()
+            ours = transport._fd
             seen = []
 
             def owner():
@@ -151,13 +164,22 @@ class TestSerial:
             thread.start()
             transport.wake()
             thread.join(3)
-            other = os.open("/dev/null", os.O_RDWR)
+            assert seen == [b""]
             try:
-                assert seen == [b""]
-                with pytest.raises(errors.LinkLost):
-                    transport.read(0)
+                foreign = os.dup2(reader, ours)
+                os.write(writer, b"foreign")
+                for use in (lambda: transport.read(0), lambda: transport.write(b"x")):
+                    with pytest.raises(errors.LinkLost, match="is not open"):
+                        use()
+                transport.wake()
+                transport.close()
+                transport.dispose()
+                assert os.read(foreign, 100) == b"foreign"
+                os.write(writer, b"still open")
+                assert os.read(foreign, 100) == b"still open"
             finally:
-                os.close(other)
+                for handle in (reader, writer, ours):
+                    os.close(handle)
 
     def test_i09_a_write_that_nobody_reads_ends_in_time_and_so_does_the_close(self):
         peer = PtyPeer()
@@ -179,6 +201,32 @@ class TestSerial:
             second.dispose()
             first.close()
             assert list(lock_dir.iterdir()) == []
+
+    def test_i10_the_kernel_is_told_to_refuse_others_and_to_let_them_in_again(self, monkeypatch):
+        """Beside the lock, which binds only those who ask. A pty keeps this for ever, so none is told so."""
+        told, real = [], fcntl.ioctl
+        peer = PtyPeer()
+        names = {termios.TIOCEXCL: "exclusive", termios.TIOCNXCL: "free"}
+
+        def ioctl(handle, request, *more):
+            if request not in names:
+                return real(handle, request, *more)
+            told.append((names[request], os.ttyname(handle)))
+            return 0
+
+        monkeypatch.setattr(fcntl, "ioctl", ioctl)
+        with using(peer) as transport:
+            transport.open()
+            assert told == []
+            transport.close()
+            told.clear()
+            monkeypatch.setattr(serial_module, "_is_pty", lambda device: False)
+            for _ in range(2):
+                transport.open()
+                assert told == [("exclusive", peer.path)]
+                transport.close()
+                assert told == [("exclusive", peer.path), ("free", peer.path)]
+                told.clear()
 
     def test_i10_a_lock_file_of_a_living_foreign_holder_is_respected_a_stale_one_is_not(self, lock_dir):
         peer = PtyPeer()
