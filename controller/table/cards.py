@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from devices.events import DECK
 
@@ -20,8 +20,8 @@ def over_under_value(card: str) -> int:
     return min(values(card))
 
 
-def difference(composition: Mapping[str, int], decks: int) -> tuple[int, int]:
+def difference(composition: Mapping[str, int], decks: int, deck: Sequence[str] = DECK) -> tuple[int, int]:
     """How many cards are (missing, too many) against `decks` complete decks; unknown cards are too many."""
-    missing = sum(max(0, decks - composition.get(card, 0)) for card in DECK)
-    extra = sum(max(0, n - (decks if card in DECK else 0)) for card, n in composition.items())
+    missing = sum(max(0, decks - composition.get(card, 0)) for card in deck)
+    extra = sum(max(0, n - (decks if card in deck else 0)) for card, n in composition.items())
     return missing, extra

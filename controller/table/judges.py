@@ -10,7 +10,7 @@ from controller.table import cutting_card
 from controller.table.faults import FAULTS
 from controller.table.inputs import Refusal
 from controller.table.phases import IN_ROUND, Phase
-from controller.table.profiles import MIN_CUT, TableRules
+from controller.table.profiles import TableRules
 from controller.table.round import DEALER, box, cutters
 from controller.table.state import Closing, Cycle, Fault, Place, TableState
 from devices.events import Sense
@@ -193,7 +193,7 @@ def _judge_offer_cut(rules: TableRules, state: TableState, args: Args) -> Judged
 
 
 def _judge_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
-    position, size = _whole(args, "position"), rules.batch_size
+    position, size, least = _whole(args, "position"), rules.batch_size, rules.min_cut
     if state.cutter is None:
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
         return Refusal(
@@ -202,12 +202,12 @@ def _judge_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
             "13:69F-2.5(e)",
             (f"offer_cut box={offer.removeprefix('box ')}",),
         )
-    if not MIN_CUT <= position <= size - MIN_CUT:
+    if not least <= position <= size - least:
         return Refusal(
             "cut_too_near_the_end",
-            f"the cut at {position} leaves fewer than {MIN_CUT} cards on one side: cut again",
+            f"the cut at {position} leaves fewer than {least} cards on one side: cut again",
             "13:69F-2.5(c)",
-            (f"cut position={MIN_CUT}..{size - MIN_CUT}",),
+            (f"cut position={least}..{size - least}",),
         )
     batch = state.taken
     if batch is None:

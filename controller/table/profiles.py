@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
-from devices.events import Sense
+from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity
-
-DECK_SIZE = 52
-MIN_CUT = 10
-"""Cards that must lie on either side of a cut, 13:69F-2.5(c)."""
 
 
 class FirstCardPolicy(StrEnum):
@@ -37,7 +34,12 @@ class TableRules:
     `settle_first` is true when a wager offered here is settled before the dealer's second card
     (13:69F-2.17, 2.23(e)). `cutting_card_tolerance` is in cards: 2.5(d) says "approximately" one quarter.
     What the shoe does not sense by itself (`shoe_senses`), the dealer's taps supply; no rule gets softer.
+    `deck` and `min_cut` are no settings: the exhaustive exploration derives a table of fewer cards from this.
     """
+
+    deck: ClassVar[tuple[str, ...]] = DECK
+    min_cut: ClassVar[int] = 10
+    """Cards that must lie on either side of a cut, 13:69F-2.5(c)."""
 
     table: str
     boxes: int
@@ -59,7 +61,7 @@ class TableRules:
     @property
     def batch_size(self) -> int:
         """Cards in a whole batch."""
-        return self.decks * DECK_SIZE
+        return self.decks * len(self.deck)
 
     @property
     def least_behind_cutting_card(self) -> int:

@@ -25,7 +25,7 @@ from controller.table.inputs import (
 )
 from controller.table.judges import JUDGES, Args, Judged, cause_gone, cut_order, no_args
 from controller.table.phases import TRANSITIONS
-from controller.table.profiles import MIN_CUT, TableRules
+from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState, checkpoint
 from devices.events import Sense
 
@@ -229,7 +229,8 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             seats = [s.removeprefix("box ") for s in cut_order(rules, state) if s not in state.declined]
             return [(f"box={seats[0]}", {"box": seats[0]})]
         case "cut":
-            return [(f"position={MIN_CUT}..{rules.batch_size - MIN_CUT}", {"position": MIN_CUT})]
+            least = rules.min_cut
+            return [(f"position={least}..{rules.batch_size - least}", {"position": least})]
         case "insert_cutting_card":
             least = rules.least_behind_cutting_card
             return [(f"position={least}..{rules.batch_size - 1}", {"position": least})]

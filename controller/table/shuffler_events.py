@@ -9,7 +9,6 @@ from controller.table import event_facts
 from controller.table.cards import difference
 from controller.table.draft import Draft
 from controller.table.faults import Blocks
-from controller.table.profiles import DECK_SIZE
 from controller.table.state import Cycle, Place, TableState
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
@@ -113,7 +112,7 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
     if foreign:
         shown = ", ".join(f"{n} {back}" for back, n in sorted(foreign.items()))
         return "wrong_back_in_shuffler", f"cards of another back: {shown}"
-    missing, extra = difference(event.composition, rules.decks)
+    missing, extra = difference(event.composition, rules.decks, rules.deck)
     if missing or extra or event.unread:
         return (
             "wrong_composition",
@@ -188,7 +187,7 @@ def _check_settings(draft: Draft, answer: Mapping[str, Any] | None) -> None:
     settings = settings if isinstance(settings, Mapping) else {}
     wanted = {
         "decks": draft.rules.decks,
-        "cards_per_deck": DECK_SIZE,
+        "cards_per_deck": len(draft.rules.deck),
         "mode": "shuffle",
         "recognition": True,
     }
