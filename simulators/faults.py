@@ -289,6 +289,10 @@ def _flash_trap(name: str) -> Callable[[WireDevice, str | None, int | None], Non
     return prepare
 
 
+def _stay_in_bootloader(device: WireDevice, value: str | None, at: int | None) -> None:
+    _flash(device).traps.set("stay_in_bootloader", at, _seconds(value))
+
+
 def _upload_reboot(device: WireDevice, value: str | None, at: int | None) -> None:
     if value not in {None, "before", "after"}:
         raise UnfitFault("write upload_reboot:before or upload_reboot:after (the packet is in the flash)")
@@ -338,7 +342,7 @@ FAULTS: Mapping[str, Fault] = {
     "chatter": Fault("a line of text, or stray bytes, before an answer", "answer or message", _chatter),
     "keep_old": Fault("a new image is not started", "restart with it", _flash_trap("keep_old")),
     "spoil": Fault("an uploaded image is damaged in the flash", "upload", _flash_trap("spoil")),
-    "stay_in_bootloader": Fault("no image starts", "restart", _flash_trap("stay_in_bootloader")),
+    "stay_in_bootloader": Fault("no image starts, for VALUE s or for good", "restart", _stay_in_bootloader),
     "quiet_bootloader": Fault("its bootloader does not say who it is", "", _set_to(_managed, tells=False)),
     "upload_reboot": Fault("it restarts, VALUE before (or after) it has it", "upload packet", _upload_reboot),
     "upload_refused": Fault("the flash is not written", "upload packet", _upload_refused),

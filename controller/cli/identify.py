@@ -163,11 +163,12 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
 
 def _enrolled(found: Mapping[str, Any], name: str | None) -> Iterator[str]:
     """The lines for table.toml. Raises NotExpected for a device that cannot be approved."""
+    from controller.cli.event_lines import printable
+
     missing = [key for key in ROWS[:4] if not found[key]]
-    if missing:
-        raise NotExpected(
-            f"it does not tell its {', '.join(missing)}, so it cannot be approved: {found['why']}"
-        )
+    if missing or found["lies"]:
+        lack = f"it does not tell its {', '.join(missing)}" if missing else "it contradicts itself"
+        raise NotExpected(printable(f"{lack}, so it cannot be approved: {found['why']}"))
     yield f"[[devices.{name or found['class']}.allowed]]"
     for key in ROWS[:5]:
         if found[key] is not None:

@@ -54,7 +54,7 @@ def upload(session: Session, image: Image, product: str | None = None) -> Job:
 def _mark(session: Session, image: Image, sent: int) -> Job:
     """Have it tried at the next restart. A restart in between may have tried it already."""
     failure: Refused | Unknown | None = None
-    for _ in range(2):
+    for _ in range(SETBACKS):
         listed = yield from held_images(session)
         if not isinstance(listed, tuple):
             return listed
@@ -66,12 +66,16 @@ def _mark(session: Session, image: Image, sent: int) -> Job:
             return _uploaded(image, "running", sent)
         if held.pending:
             return _uploaded(image, "pending", sent)
-        if failure is not None:
-            break
+        if isinstance(failure, Refused):
+            return failure
         body = {"hash": bytes.fromhex(image.hash), "confirm": False}
         marked = yield Ask(smp.Op.WRITE, STATE, body, PACKET_S, 1)
         failure = marked.failure or Refused("not_pending", "the device said yes, and does not list it so")
-        if now is None and isinstance(failure, Refused) and failure.code == str(NOT_SUPPORTED):
+        if isinstance(failure, Unknown):
+            back = yield Rejoin(BACK_S, same_device(session))
+            if back.failure is not None:
+                return back.failure
+        elif now is None and failure.code == str(NOT_SUPPORTED):
             return _uploaded(image, "stored", sent)  # a bootloader starts what it holds
     assert failure is not None
     return failure

@@ -67,7 +67,8 @@ class Flash:
     """`erase_s`: how long erasing a slot takes. `remembers`: an upload goes on after a restart.
 
     Traps: `keep_old` (the swap is said and not done), `spoil` (a bit of an upload turns over),
-    `stay_in_bootloader` (the image does not start; an upload then goes into slot 0).
+    `stay_in_bootloader` (the image does not start, for value s or until it is reset; an upload then goes
+    into slot 0).
     """
 
     def __init__(self, image: bytes, *, erase_s: float = 0.0, remembers: bool = False) -> None:
@@ -78,6 +79,8 @@ class Flash:
         self.pending: str | None = None
         """How the other image is to be started: `test` or `permanent`."""
         self.bootloader = False
+        self.leaves_after: float | None = None
+        """Seconds after which the bootloader tries again to start the image."""
         self.erase_s = erase_s
         self.remembers = remembers
         self.erased = 0
@@ -145,9 +148,14 @@ class Flash:
         """What the bootloader does at each start."""
         if not self.remembers:
             self._forget()
+        trap = self.traps.sprung("stay_in_bootloader")
+        self.leaves_after = None if trap is None else trap.value
+        self.bootloader = trap is not None
+        if self.leaves_after is not None:  # it has not chosen yet
+            return
         pending, self.pending = self.pending, None
         swaps = (pending or self.trial) and not (pending and self.traps.sprung("keep_old"))
         if swaps and self.other is not None:
             self.running, self.other = self.other, self.running
             self.trial = pending == "test"
-        self.bootloader = bool(self.traps.sprung("stay_in_bootloader")) or self.running is None
+        self.bootloader |= self.running is None

@@ -228,6 +228,8 @@ class ManagedDevice:
         if happening.kind == "booted":
             self.flash.boot()
             self._start()
+            if self.flash.leaves_after is not None:
+                self._reset_at = happening.at + self.flash.leaves_after
             if self.banner and self._framing is CONSOLE:
                 self._out.put(happening.at, self.banner.encode())
         elif (event := self.event_of(happening)) is not None:
@@ -277,10 +279,9 @@ class ManagedDevice:
 
     def _refusal(self, request: _Request, refused: Refused) -> Body:
         """In the form of version 0 there are general codes alone; MCUmgr tells those so in either version."""
-        old = self.old_errors or not request.version
-        if refused.general:
+        if refused.general or request.group == OS:
             return {"rc": refused.rc}
-        if old:
+        if self.old_errors or not request.version:
             return {"rc": in_version_0(refused.rc) if request.group == IMAGE else refused.rc}
         return {"err": {"group": request.group, "rc": refused.rc}}
 
@@ -300,7 +301,8 @@ class ManagedDevice:
             return self._read_events(request, body, now)
         command = self._commands.get(key)
         if command is None:
-            raise Refused(NOT_SUPPORTED if group == OS or group not in self.groups else UNKNOWN)
+            missing = group == OS or group not in self.groups
+            raise Refused(NOT_SUPPORTED if missing else UNKNOWN, general=missing)
         return command(body)
 
     def _manage(self, key: tuple[int, int, int], body: Body, now: float) -> Body:
@@ -381,7 +383,7 @@ class ManagedDevice:
 
     def _parameters(self) -> Body:
         if self.buffer is None:
-            raise Refused(NOT_SUPPORTED)
+            raise Refused(NOT_SUPPORTED, general=True)
         return {"buf_size": self.buffer, "buf_count": 4}
 
     def _settings_echo(self) -> Body:

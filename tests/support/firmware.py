@@ -14,7 +14,7 @@ from firmware_bridge.firmware.host import Ended, FirmwareHost, JobMaker, Progres
 from firmware_bridge.firmware.upload import upload
 from firmware_bridge.framing import smp_console
 from firmware_bridge.link import Outcome
-from firmware_bridge.port import Port
+from firmware_bridge.port import Crashed, Port
 from firmware_bridge.transports.mem import MemTransport
 from simulators.hosts.memory_host import MemoryHost
 from simulators.models.firmware import build
@@ -50,6 +50,16 @@ def told(frame: bytes, *, packets: bool = False) -> smp.Message:
     return message
 
 
+def transfers(data: bytes) -> list[bytes]:
+    """The packets of a piece of USB's wire."""
+    found = []
+    while data:
+        size = 8 + int.from_bytes(data[2:4], "big")
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
 class World:
     """One device; `do` is one call of the command. `log` has all that the jobs said."""
 
@@ -58,36 +68,58 @@ class World:
         self.clock = VirtualClock()
         self.device = shoe(framing=PACKETS if packets else CONSOLE, **options)
         self.host = MemoryHost(self.device)
-        self.wire = Wire(self.host.endpoint, self.clock, (lambda data: [data]) if packets else packets_of)
+        self.wire = Wire(self.host.endpoint, self.clock, transfers if packets else packets_of)
         self.log: list[Any] = []
+        self._ends: list[Outcome] = []
+        self._crashes: list[Crashed] = []
         self._jobs = 0
+        self._hands: list[tuple[float, Callable[[], None]]] = []
+
+    def later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Hands do something after so long."""
+        self._hands.append((self.clock.now() + seconds, act))
+
+    def unplug(self, seconds: float, *, power: bool = False) -> None:
+        """The cable is out for so long; a device that lives from it (`power`) restarts."""
+        self.host.unplug()
+        self.wire.clear()
+        if power:
+            self.device.machine.power_cut(seconds)
+        self.later(seconds, self.host.replug)
 
     def do(self, job: str | JobMaker, within: float = 4000.0) -> Outcome:
         self._jobs += 1
         made = JOBS[job] if isinstance(job, str) else job
         driver = FirmwareHost(made, Random(f"host {self._jobs}"), packets=self.packets, writes=True)
         port = Port("dev", MemTransport(self.wire, "mem:dev"), driver, self.clock, self._take)  # type: ignore[arg-type]
-        before = len(self.log)
+        self._ends.clear()
         try:
-            self._run(port, lambda: any(isinstance(o, Ended) for o in self.log[before:]), within)
+            self._run(port, within)
         finally:
             port.close()
-        (end,) = [o.outcome for o in self.log[before:] if isinstance(o, Ended)]
+        (end,) = self._ends
         return end
 
     def _take(self, _: str, outputs: Any) -> None:
         self.log += outputs
+        self._ends += [o.outcome for o in outputs if isinstance(o, Ended)]
+        self._crashes += [o for o in outputs if isinstance(o, Crashed)]
 
-    def _run(self, port: Port, until: Callable[[], bool], within: float) -> None:
+    def _run(self, port: Port, within: float) -> None:
         end = self.clock.now() + within
-        while not until():
+        while not self._ends:
+            for hand in [h for h in self._hands if h[0] <= self.clock.now()]:
+                self._hands.remove(hand)
+                hand[1]()
             self.wire.land()
             self.host.pump(self.clock.now())
             if port.step(0):
                 continue
-            times = (port.deadline(), self.host.deadline(), self.wire.deadline())
+            hands = min((at for at, _ in self._hands), default=None)
+            times = (port.deadline(), self.host.deadline(), self.wire.deadline(), hands)
             due = min(t for t in times if t is not None)
-            assert due <= end, self.log
+            assert not self._crashes, self._crashes[:1]
+            assert due <= end, self.log[-9:]
             self.clock.advance(max(due - self.clock.now(), 1e-6))
 
     @property
