@@ -8,10 +8,10 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from firmware_bridge.errors import Absent
+from firmware_bridge.transports.waker import Waker
 from firmware_bridge.transports.wire import WireReceiver, Writing
 
 CONNECT_S = 2.0
@@ -58,6 +58,11 @@ class SocketReceiver(WireReceiver):
         connected, self._socket = self._socket, None
         if connected is not None:
             connected.close()
+
+    def dispose(self) -> None:
+        super().dispose()
+        if self._lookup is not None:
+            self._lookup.answered.close()
 
     def _end_of_input(self) -> str:
         return f"{self._name} closed the connection: check the serial server and who else uses it"
@@ -110,16 +115,18 @@ class SocketReceiver(WireReceiver):
             return _resolve(self._host, self._port, socket.AI_NUMERICHOST)
         except (socket.gaierror, UnicodeError):  # no number
             pass
-        lookup = self._lookup = self._lookup or _Lookup(self._host, self._port, self._waker.wake)
-        while not lookup.done:
-            if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
-                raise Absent(
-                    f"{self._name} is not there: its name was not found within {CONNECT_S:g} s: check the "
-                    "name server, or write the address in numbers"
-                )
-            self._waker.drain()
-            if not lookup.done:
-                raise self._broken_off()
+        lookup = self._lookup = self._lookup or _Lookup(self._host, self._port)
+        poll.register(lookup.answered, select.POLLIN)
+        ready = [number for number, _ in poll.poll(max(0.0, end - time.monotonic()) * 1000)]
+        poll.unregister(lookup.answered)
+        if not ready:
+            raise Absent(
+                f"{self._name} is not there: its name was not found within {CONNECT_S:g} s: check the "
+                "name server, or write the address in numbers"
+            )
+        if ready == [self._waker.fileno()]:
+            raise self._broken_off()
+        lookup.answered.close()
         self._lookup = None
         if isinstance(lookup.found, OSError):
             raise Absent(
@@ -137,13 +144,12 @@ class SocketTransport(SocketReceiver, Writing):
 
 
 class _Lookup:
-    """One name on its way to addresses; `finished` is called when `found` is there."""
+    """One name on its way to addresses: `found` is there once `answered` can be read."""
 
-    def __init__(self, host: str, port: int, finished: Callable[[], None]) -> None:
+    def __init__(self, host: str, port: int) -> None:
         self.found: list[tuple[int, Address]] | OSError = []
-        self.done = False
+        self.answered = Waker()
         self._asked = host, port
-        self._finished = finished
         threading.Thread(target=self._run, name=f"lookup {host}", daemon=True).start()
 
     def _run(self) -> None:
@@ -151,8 +157,7 @@ class _Lookup:
             self.found = _resolve(*self._asked, 0)
         except (OSError, UnicodeError) as error:  # a label that is empty or too long is a UnicodeError
             self.found = error if isinstance(error, OSError) else OSError(errno.EINVAL, str(error))
-        self.done = True
-        self._finished()
+        self.answered.wake()
 
 
 def _resolve(host: str, port: int, flags: int) -> list[tuple[int, Address]]:

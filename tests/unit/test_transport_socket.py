@@ -186,13 +186,47 @@ class TestConnecting:
             assert CLOCK.now() - start < 2.0
             waker.join()
             assert asked == ["server.pit.example"]  # one at a time, however often it is tried
+            late = open_transport("socket:server.pit.example:4001")
+            monkeypatch.setattr(socket_module, "CONNECT_S", 0.1)
+            with pytest.raises(errors.Absent, match="not found within"):
+                late.open()
+            late.dispose()  # while the name is still looked up
+            monkeypatch.setattr(socket_module, "CONNECT_S", 5.0)
             answer.set()
             with pytest.raises(errors.Absent, match="name is not known"):
                 transport.open()
-            assert len(asked) == 1
+            assert len(asked) == 2
         finally:
             answer.set()
             transport.dispose()
+
+    @pytest.mark.parametrize("early", [True, False])
+    def test_the_answer_of_a_name_server_breaks_off_no_connection(self, monkeypatch, deaf, early):
+        """Whether it comes before or after somebody waits for it: it is no wake."""
+
+        def getaddrinfo(host, port, *more, **keys):
+            if keys["flags"]:
+                raise socket.gaierror(socket.EAI_NONAME, "no number")
+            threading.Event().wait(0.0 if early else 0.05)
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+        def start(self):
+            real_start(self)
+            if early and self.name.startswith("lookup"):
+                self.join(5)
+
+        real_start = threading.Thread.start
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(threading.Thread, "start", start)
+        monkeypatch.setattr(socket_module, "CONNECT_S", 0.3)
+        transport = open_transport(f"socket:server.pit.example:{deaf}")
+        for _ in range(2):
+            begun = CLOCK.now()
+            with pytest.raises(errors.Absent, match="nobody answered"):
+                transport.open()
+            assert CLOCK.now() - begun > 0.25
+        assert not select.select([transport._waker], [], [], 0)[0]
+        transport.dispose()
 
     def test_it_never_connects_to_itself(self, monkeypatch):
         """A port of this machine that nobody listens on may become our own one: TCP then talks to itself."""
