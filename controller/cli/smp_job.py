@@ -147,7 +147,7 @@ class _Talk:
         """The port's `deliver`."""
         del name
         from firmware_bridge.firmware.host import Ended, Greeted, Printed, Progress, Told
-        from firmware_bridge.port import Crashed, Unavailable
+        from firmware_bridge.port import Crashed, Opened, Unavailable
 
         for output in outputs:
             match output:
@@ -163,6 +163,8 @@ class _Talk:
                     _note(f"the device prints: {text}")
                 case Ended(outcome):
                     self._outcome = outcome
+                case Opened():
+                    self._trouble = None
                 case Unavailable(kind, text):
                     self._trouble = kind.lower(), text
                 case Crashed(error, where):
@@ -181,9 +183,8 @@ class _Talk:
                 return End("refused", text, code)
             case NotSent(reason):
                 return End("not_sent", f"{self._name} was not sent: {reason}")
-        if self._trouble and self._port.health().state != "open":
-            return self._unknown(f"{self._so_far(outcome.reason)}; {self._trouble[1]}")
-        return self._unknown(self._so_far(outcome.reason))
+        why = self._so_far(outcome.reason)
+        return self._unknown(why if self._trouble is None else f"{why}; {self._trouble[1]}")
 
     def _so_far(self, why: str) -> str:
         if self._done is None:

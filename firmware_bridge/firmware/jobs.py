@@ -44,7 +44,7 @@ def identify(session: Session) -> Job:
     hashed = told.get("hash")
     return Done(
         {
-            **{name: told.get(name) for name in _NAMES},
+            **{name: _plain(told.get(name)) for name in _NAMES},
             "hash": hashed.hex() if isinstance(hashed, bytes) else None,
             "running": None if image is None else image.hash,
             "bootloader": session.bootloader,
@@ -113,8 +113,8 @@ def reset(session: Session) -> Job:
         return Refused("other_image", f"{expected} was to run; what runs: {now or 'none is listed'}")
     return Done(
         {
-            "boot": told.get("boot"),
-            "firmware": told.get("firmware"),
+            "boot": _plain(told.get("boot")),
+            "firmware": _plain(told.get("firmware")),
             "version": None if now is None else now.version,
             "hash": None if now is None else now.hash,
             "confirmed": None if now is None else now.confirmed,
@@ -189,6 +189,11 @@ def _shown(slot: Slot) -> dict[str, Any]:
         "hash": slot.hash,
         "flags": slot.flags,
     }
+
+
+def _plain(value: Any) -> str | int | None:
+    """What a device says may be anything; what is told of it is a word or a number."""
+    return value if isinstance(value, str | int | None) else str(value)
 
 
 def _text(body: Mapping[str, Any]) -> str:
