@@ -19,19 +19,6 @@ from tests.support.firmware import IMAGE
 KEYS = [
     "r", "rc", "err", "images", "off", "match", "buf_size", "serial", "product", "boot", "hash", "bootloader",
 ]  # fmt: skip
-    "r",
-    "rc",
-    "err",
-    "images",
-    "off",
-    "match",
-    "buf_size",
-    "serial",
-    "product",
-    "boot",
-    "hash",
-    "bootloader",
-]
 slots = st.fixed_dictionaries(
     {"slot": st.integers(0, 1) | values, "version": st.text(max_size=3) | values},
     optional={
