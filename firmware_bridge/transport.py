@@ -1,7 +1,7 @@
 """The Transport protocol: bytes in and out of one handle, owned by one thread.
 
 A transport object outlives its handle: it may be opened again after `LinkLost`. Only the owner thread
-calls `open`, `read`, `write` and `close`; `wake` may be called from any thread.
+calls `open`, `read`, `write` and `close`; `wake` and `stop` may be called from any thread.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ class Receiver(Protocol):
 
     def wake(self) -> None:
         """Make a `read` in progress, or the next one, return at once. Thread-safe."""
+
+    def stop(self) -> None:
+        """Let neither an `open` nor a `read`, in progress or later, wait any more. Thread-safe."""
 
     def close(self) -> None:
         """Close the handle; safe to call twice and after an error."""

@@ -228,6 +228,9 @@ class Recorded:
     def wake(self) -> None:
         self._wire.wake()
 
+    def stop(self) -> None:
+        self._wire.stop()
+
     def close(self) -> None:
         self._wire.close()
 

@@ -69,6 +69,9 @@ class MemReceiver:
     def wake(self) -> None:
         """Nothing sleeps here."""
 
+    def stop(self) -> None:
+        """Nor waits."""
+
     def close(self) -> None:
         self._open = None
 

@@ -15,7 +15,7 @@ from firmware_bridge.transports.waker import Waker
 from firmware_bridge.transports.wire import WireReceiver, Writing
 
 CONNECT_S = 2.0
-"""How long connecting may take with all that belongs to it; `wake` ends it at once."""
+"""How long connecting may take with all that belongs to it; `wake` and `stop` end it at once."""
 KEEPALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 """A peer that vanished without a word (I-21) shows after about 11 s of silence."""
 USER_TIMEOUT_MS = 10_000

@@ -100,6 +100,9 @@ class UsbReceiver:
     def wake(self) -> None:
         self._waker.wake()
 
+    def stop(self) -> None:
+        self._waker.stop()
+
     def close(self) -> None:
         transfer, self._transfer = self._transfer, None
         device, self._device = self._device, None

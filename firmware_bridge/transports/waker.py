@@ -1,4 +1,4 @@
-"""The wake pipe: ends a wait in `poll` from any thread. It outlives the handle."""
+"""The wake pipe: ends a wait in `poll` from any thread, or every wait. It outlives the handle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 
 class Waker:
-    """Register `fileno()` for reading; call `drain` when it is ready. `wake` and `close` are thread-safe."""
+    """Register `fileno()` for reading; call `drain` when it is ready. All else is thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -15,6 +15,7 @@ class Waker:
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
         self.closed = False
+        self._stopped = False
 
     def fileno(self) -> int:
         return self._reader
@@ -27,12 +28,21 @@ class Waker:
                 except BlockingIOError:
                     return  # the pipe is full of wakes already
 
+    def stop(self) -> None:
+        """A wake that no `drain` takes away."""
+        with self._lock:
+            self._stopped = True
+        self.wake()
+
     def drain(self) -> None:
-        try:
-            while len(os.read(self._reader, 512)) == 512:
-                continue
-        except BlockingIOError:
-            return
+        with self._lock:
+            if self._stopped:
+                return
+            try:
+                while len(os.read(self._reader, 512)) == 512:
+                    continue
+            except BlockingIOError:
+                return
 
     def close(self) -> None:
         with self._lock:

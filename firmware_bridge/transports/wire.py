@@ -70,6 +70,9 @@ class WireReceiver:
     def wake(self) -> None:
         self._waker.wake()
 
+    def stop(self) -> None:
+        self._waker.stop()
+
     def close(self) -> None:
         if self._fd >= 0:
             self._poll.unregister(self._fd)

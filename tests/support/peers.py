@@ -129,6 +129,21 @@ class HidPeer(UsbPeer, SimHidPeer):
 
 
 @contextlib.contextmanager
+def deaf_port():
+    """The number of a port of 127.0.0.1 where connecting hangs: its listener's queue is full."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        stack.enter_context(socket.create_connection(listener.getsockname()))
+        for _ in range(3):  # the kernel lets one or two more wait than asked for
+            extra = stack.enter_context(socket.socket())
+            extra.setblocking(False)
+            extra.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@contextlib.contextmanager
 def using(peer, make=open_transport):
     transport = peer.make(peer.uri, make) if hasattr(peer, "make") else make(peer.uri)
     try:

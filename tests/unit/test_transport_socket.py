@@ -13,7 +13,7 @@ import pytest
 from firmware_bridge import errors
 from firmware_bridge.transports import open_transport
 from firmware_bridge.transports import socket as socket_module
-from tests.support.peers import CLOCK, TcpPeer, read_all, using
+from tests.support.peers import CLOCK, TcpPeer, deaf_port, read_all, using
 
 SO_ATTACH_FILTER = 26
 """asm-generic/socket.h; Python has no name for it."""
@@ -31,20 +31,8 @@ def vanish(connection):
 
 @pytest.fixture
 def deaf():
-    """An address whose connections hang: its listener's queue is full."""
-    with socket.socket() as listener, socket.socket() as first:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        first.connect(listener.getsockname())
-        waiting = []
-        for _ in range(3):  # the kernel lets one or two more wait than asked for
-            extra = socket.socket()
-            extra.setblocking(False)
-            extra.connect_ex(listener.getsockname())
-            waiting.append(extra)
-        yield listener.getsockname()[1]
-        for extra in waiting:
-            extra.close()
+    with deaf_port() as port:
+        yield port
 
 
 class TestConnecting:
