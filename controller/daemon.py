@@ -36,7 +36,7 @@ from devices.base import Resume, Setup
 from devices.events import DeviceEvent, carries_card
 from firmware_bridge.clock import Clock, SystemClock
 from firmware_bridge.link import Complete
-from firmware_bridge.port import Crashed, Opened, Port, Unavailable
+from firmware_bridge.port import Crashed, Opened, Port, Unavailable, stop_all
 from firmware_bridge.transports import open_receiver, open_transport, parse_uri
 
 BURST = 256
@@ -314,8 +314,7 @@ def serve(config: Config, log: Log, environ: Mapping[str, str], clock: Clock | N
             service.handle([Trouble(CRASHED, why)])
             service.stopped = why
         finally:
-            for port in controller.ports.values():
-                port.stop()
+            stop_all(controller.ports.values())
             controller.finish()
             control.stop()
             speaker.join()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -161,7 +161,9 @@ class Port:
     def _wake(self) -> None:
         """A request waits for an opening that is under way; only the end of all breaks it off."""
         self._nudge.set()
-        if self._open or self._stopping:
+        if self._stopping:
+            self._transport.stop()
+        elif self._open:
             self._transport.wake()
 
     # The owner thread
@@ -171,10 +173,14 @@ class Port:
         self._thread = threading.Thread(target=self._run, name=f"port {self.name}", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the owner thread and free the handle; what was under way ends Unknown or NotSent."""
+    def stop_soon(self) -> None:
+        """Tell the owner thread to end, and do not wait for it: `stop` does."""
         self._stopping = True
         self._wake()
+
+    def stop(self) -> None:
+        """End the owner thread and free the handle; what was under way ends Unknown or NotSent."""
+        self.stop_soon()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -371,3 +377,12 @@ class Port:
         if outputs:
             self._deliver(self.name, outputs)
         return bool(outputs)
+
+
+def stop_all(ports: Iterable[Port]) -> None:
+    """Stop several at the same time, so that it takes as long as the slowest."""
+    ports = list(ports)
+    for port in ports:
+        port.stop_soon()
+    for port in ports:
+        port.stop()

@@ -430,7 +430,7 @@ def test_commands_and_stop_work_while_the_port_is_absent(tmp_path, monkeypatch):
 
 
 class Slow:
-    """An opening that takes until `wake`, as connecting to a machine that is switched off does."""
+    """An opening that takes until `stop`, as connecting to a machine that is switched off does."""
 
     uri = "slow:"
 
@@ -442,7 +442,7 @@ class Slow:
         assert self.woken.wait(3)
         raise errors.Absent("broken off on our side")
 
-    def wake(self):
+    def stop(self):
         self.woken.set()
 
     def close(self):
