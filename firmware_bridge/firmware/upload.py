@@ -111,7 +111,7 @@ def _transfer(session: Session, image: Image) -> Generator[Step, Got, Outcome | 
             return got.failure or Unknown(f"the device stays at {best} of {total} bytes, whatever is sent")
         if got.failure is not None or taken < at:
             why = got.failure.reason if got.failure else f"the device is back at byte {taken} of the upload"
-            yield Say(Told(f"{why}: asking who is there"))
+            yield Say(Told(f"{why}; asking who is there"))
             back = yield Rejoin(BACK_S, same_device(session))
             if back.failure is not None:
                 return back.failure

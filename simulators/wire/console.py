@@ -52,7 +52,7 @@ class ConsoleReader:
             return None
 
     def _take_text(self, text: bytes) -> bytes | None:
-        if self._raw is None or len(text) + 3 > MAX_LINE:
+        if self._raw is None or len(text) + 3 > MAX_LINE or len(text) % 4:  # Python 3.11 takes a = too many
             raise ValueError
         self._raw += a2b_base64(text, strict_mode=True)
         raw = self._raw

@@ -1,9 +1,12 @@
 """Firmware management against the simulated device under a virtual clock."""
 
+import json
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from firmware_bridge import smp
 from firmware_bridge.firmware import image, jobs
 from firmware_bridge.firmware.host import Printed
 from firmware_bridge.firmware.upload import upload
@@ -12,6 +15,8 @@ from simulators.models.firmware import Flash, build
 from tests.support.firmware import IMAGE, NEW, OLD, World, told
 
 PENDING = Done({"version": "1.2.0", "hash": IMAGE.hash, "sent": len(NEW), "state": "pending"})
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "managed.json").read_text())
+GOLDEN = {vector["name"]: bytes.fromhex(vector["packet"]) for vector in VECTORS}
 PACKETS = 7
 """An upload of NEW in packets of 384 bytes."""
 
@@ -144,6 +149,29 @@ def test_an_image_that_arrives_damaged_is_never_marked():
     assert isinstance(end, Refused)
     assert end.code == "damaged"
     assert w.device.flash.other is None
+
+
+def test_the_golden_image_is_read_sent_and_held_as_the_document_says():
+    opening = smp.decode(GOLDEN["upload of a whole image"])
+    made = image.read(opening.body["data"])
+    assert (made.version, made.product) == ("1.2.0", "SIM-SHOE")
+    assert bytes.fromhex(made.hash) == smp.decode(GOLDEN["try at the next restart"]).body["hash"]
+    w = World(packets=True)
+    w.wire.up = lambda frame: answers.append(frame) or [(0.0, frame)]
+    answers = []
+    assert w.do(partial(upload, image=made)).answer["state"] == "pending"
+    w.do("reset")
+    w.do("confirm")
+    for name in ("upload of a whole image", "images", "try at the next restart", "make what runs stay"):
+        golden = smp.decode(GOLDEN[name])
+        assert golden.body in [m.body for m in map(smp.decode, w.wire.sent) if m.key[:2] == golden.key[:2]], (
+            name
+        )
+    assert smp.decode(GOLDEN["upload answer"]).body in [smp.decode(frame).body for frame in answers]
+    w = World(packets=True, flash=False)
+    w.wire.up = lambda frame: answers.append(frame) or [(0.0, frame)]
+    assert w.do("list") == Refused("8", "not supported")
+    assert answers[-1][:6] + answers[-1][7:] == GOLDEN["group missing"][:6] + GOLDEN["group missing"][7:]
 
 
 # Restarts

@@ -6,6 +6,7 @@ Imports neither side of the protocol, not even a CBOR or CRC library: both are w
 import base64
 import json
 import sys
+from hashlib import sha256
 
 
 def head(major: int, value: int) -> bytes:
@@ -82,6 +83,22 @@ PEEKS = [
     {"n": 1, "t": 900, "k": "peek", "result": "not natural"},
     {"n": 2, "t": 61900, "k": "peek", "result": "natural"},
 ]
+
+
+def image(product: str, version: tuple[int, int, int], body: bytes) -> bytes:
+    """An image file (section 4.6): header, body, the protected product, the hash."""
+    name = product.encode()
+    protected = bytes.fromhex("0869") + (8 + len(name)).to_bytes(2, "little")
+    protected += bytes.fromhex("a000") + len(name).to_bytes(2, "little") + name
+    header = bytes.fromhex("3db8f396") + bytes(4) + (32).to_bytes(2, "little")
+    header += len(protected).to_bytes(2, "little") + len(body).to_bytes(4, "little") + bytes(4)
+    header += bytes(version[:2]) + version[2].to_bytes(2, "little") + bytes(8)
+    digest = sha256(header + body + protected).digest()
+    return header + body + protected + bytes.fromhex("0769280010002000") + digest
+
+
+IMAGE = image("SIM-SHOE", (1, 2, 0), bytes(range(16)))
+IMAGE_HASH = IMAGE[-32:]
 ONE_DECK = {rank + suit: 1 for suit in "CDHS" for rank in "A23456789TJQK"}
 
 VECTORS: list[tuple[str, int, int, int, int, object]] = [
@@ -115,6 +132,18 @@ VECTORS: list[tuple[str, int, int, int, int, object]] = [
     ("peek answer, not natural", 1, 68, 76, 0, {"result": "not natural"}),
     ("peek answer, error", 1, 68, 77, 0, {"result": "error"}),
     ("events answer of a reader", 1, 65, 78, 0, {"boot": 7, "oldest": 1, "next": 3, "events": PEEKS}),
+    ("parameters answer", 1, 0, 79, 6, {"buf_size": 1036, "buf_count": 4}),
+    (
+        "upload of a whole image",
+        2, 1, 80, 1,
+        {"image": 0, "len": len(IMAGE), "off": 0, "sha": sha256(IMAGE).digest(), "data": IMAGE},
+    ),
+    ("upload answer", 3, 1, 80, 1, {"off": len(IMAGE), "match": True}),
+    ("upload refused, no free slot", 3, 1, 81, 1, {"err": {"group": 1, "rc": 9}}),
+    ("images", 0, 1, 82, 0, {}),
+    ("try at the next restart", 2, 1, 83, 0, {"hash": IMAGE_HASH, "confirm": False}),
+    ("make what runs stay", 2, 1, 84, 0, {"hash": IMAGE_HASH, "confirm": True}),
+    ("group missing", 1, 1, 85, 0, {"rc": 8}),
 ]  # fmt: skip
 
 
