@@ -151,7 +151,7 @@ def _visit(port: str, component: str | None, salt: str) -> Visit:
 
     talk, visit = _Talk(port), Visit(port)
     try:
-        with ended_by_signals(talk.wake) as talk.ending:
+        with ended_by_signals(talk.stop) as talk.ending:
             _ask_all(talk, visit, component, salt)
     except _Broken as broken:
         visit.broken = str(broken)
@@ -226,7 +226,7 @@ class _Talk:
         spec = driver_spec(DRIVER)
         self._clock = SystemClock()
         wire = open_wire(port, spec, write=True)
-        self.wake, self.ending = wire.wake, Ending()
+        self.stop, self.ending = wire.stop, Ending()
         setup = Setup(spec.name, SystemRandom(), packets=parse_uri(port).packets)
         self._driver = spec.controlled(setup)
         self._port = Port(spec.name, wire, self._driver, self._clock, self._take)

@@ -62,7 +62,7 @@ class Listener:
 
         since, acked, hint = self._clock.now(), 0, None
         end = None if seconds is None else since + seconds
-        with ended_by_signals(self._wire.wake) as ending:
+        with ended_by_signals(self._wire.stop) as ending:
             try:
                 while ending.by is None and not done() and self._trouble is None:
                     self._port.step(turn if end is None else min(turn, max(0.0, end - self._clock.now())))

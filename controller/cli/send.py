@@ -222,7 +222,7 @@ def _carried_out(port: str, spec: DriverSpec, command: CommandSpec, args: Mappin
     wire, clock, talk, given = open_wire(port, spec, write=True), SystemClock(), _Talk(), False
     pumped = Port(spec.name, wire, spec.controlled(setup), clock, talk.take)
     until = clock.now() + SESSION_S
-    with ended_by_signals(wire.wake) as ending:
+    with ended_by_signals(wire.stop) as ending:
         try:
             while talk.outcome is None and talk.trouble is None and ending.by is None:
                 if talk.up and not given:

@@ -19,13 +19,13 @@ class Ending:
 
 
 @contextmanager
-def ended_by_signals(wake: Callable[[], None]) -> Iterator[Ending]:
-    """Signals are kept in the Ending; `wake` (a transport's) ends a read under way. Main thread only."""
+def ended_by_signals(stop: Callable[[], None]) -> Iterator[Ending]:
+    """Signals are kept in the Ending; `stop` (a transport's) ends its waiting. Main thread only."""
     told = Ending()
 
     def tell(number: signal.Signals) -> None:
         told.by = told.by or number.name
-        wake()
+        stop()
 
     with told_of_signals(tell):
         yield told

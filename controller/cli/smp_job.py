@@ -67,7 +67,7 @@ class _Talk:
     def run(self) -> End:
         from controller.cli.signals import ended_by_signals
 
-        with ended_by_signals(self._wake) as ending:
+        with ended_by_signals(self._stop) as ending:
             try:
                 while ending.by is None and not self._over:
                     self._port.step(TURN_S)
@@ -90,8 +90,8 @@ class _Talk:
         """Trouble ends it only before the job began: later the device may come back."""
         return self._outcome is not None or (self._trouble is not None and not self._greeted)
 
-    def _wake(self) -> None:
-        self._wire.wake()
+    def _stop(self) -> None:
+        self._wire.stop()
 
     def _turn(self, now: float) -> None:
         """What no byte of the device brings about."""

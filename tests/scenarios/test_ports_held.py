@@ -124,7 +124,7 @@ def test_a_signal_ends_a_read_under_way_without_an_exception(number: signal.Sign
         os.kill(os.getpid(), number)
 
     thread = threading.Thread(target=strike)
-    with ended_by_signals(port.wake) as ending:
+    with ended_by_signals(port.stop) as ending:
         thread.start()
         since = clock.now()
         assert port.read(5.0) == b""
