@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simulators.rig import bench_idle, bench_process, bench_wire
+from simulators.rig import bench_drivers, bench_exchanges, bench_idle, bench_process, bench_wire
 from simulators.rig.bench_rows import Row
+
+GOALS = (
+    *bench_wire.GOALS,
+    *bench_exchanges.GOALS,
+    *bench_drivers.GOALS,
+    *bench_idle.GOALS,
+    *bench_process.GOALS,
+)
 
 
 def run(tell: Callable[[str], None]) -> list[Row]:
     """All rows, goal by goal; `tell` hears what is being measured."""
     rows: list[Row] = []
-    for name, measure in (*bench_wire.GOALS, *bench_idle.GOALS, *bench_process.GOALS):
+    for name, measure in GOALS:
         tell(f"measuring {name} ...")
         rows += measure()
-    return rows
+    return sorted(rows, key=lambda row: row.goal)
 
 
 def as_text(rows: Sequence[Row]) -> str:

@@ -19,8 +19,8 @@ from controller import config, daemon
 from controller.config import Config, DeviceConfig
 from devices.managed import PLAY
 from devices.registry import load
+from simulators.rig.bench_exchanges import simulator
 from simulators.rig.bench_rows import NOW, Row
-from simulators.rig.bench_wire import simulator
 from simulators.rig.demo import TABLE
 from simulators.rig.stepped import quiet_log
 

@@ -1,8 +1,7 @@
-"""Goals 1, 2 and 4: decoders, exchanges over a pty, and the full path from bytes to a committed fact."""
+"""Goals 1 and 4: decoders, and the full path from bytes to a committed fact."""
 
 from __future__ import annotations
 
-import os
 import queue
 import subprocess
 import sys
@@ -11,9 +10,9 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -27,21 +26,16 @@ from controller.table.phases import Phase
 from controller.table.profiles import BatchRules, TableRules
 from controller.table.state import Batch, Place, Shoe, TableState, initial
 from devices.base import Setup
-from devices.events import LinkUp
 from devices.registry import load
 from firmware_bridge import smp
 from firmware_bridge.clock import SystemClock
 from firmware_bridge.framing import angel_eye, smp_console, smp_packets
-from firmware_bridge.link import Complete
-from firmware_bridge.port import Port
 from firmware_bridge.transports import open_transport
 from simulators.rig import sim
+from simulators.rig.bench_exchanges import EXCHANGES, raw_exchanges, simulator
 from simulators.rig.bench_rows import NOW, Row, percentile
 from simulators.rig.stepped import quiet_log
 
-EXCHANGES = 1500
-BUSY = 8
-BUSY_EXCHANGES = 150
 CARDS = 400
 BITS_A_BYTE = 10
 STREAM = 40_000
@@ -49,8 +43,6 @@ NOISE = 1 << 20
 TRANSFERS = 5000
 FULL_SPEED = 19 * 64 * 1000
 """Bytes a second of USB full-speed bulk at its best: 19 packets of 64 bytes a millisecond."""
-CHILD = "from simulators.rig.bench_child import main; main()"
-STATUS = smp.Message(smp.Op.READ, 67, 7, 0)
 
 # --- goal 1: decoders ---
 
@@ -145,97 +137,6 @@ def angel_eye_stream() -> bytes:
         now = max(now + 0.01, shoe.deadline() or 0.0)
         stream += shoe.transmit(now)
     return stream
-
-
-# --- goal 2: exchanges ---
-
-
-@contextmanager
-def simulator(count: int) -> Iterator[tuple[subprocess.Popen[bytes], list[Path]]]:
-    """`count` quiet managed shoes on ptys, in a process of their own."""
-    with tempfile.TemporaryDirectory(prefix="cutcard-") as home:
-        paths = [Path(home) / f"shoe{n}" for n in range(count)]
-        command = [sys.executable, "-P", "-c", CHILD, *map(str, paths)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            try:
-                child.stdout.readline()
-                yield child, paths
-            finally:
-                child.stdin.close()
-
-
-def exchanges() -> Iterator[Row]:
-    """A status question over a pty: by the driver in its owner thread, and by bare reads and writes."""
-    with simulator(1) as (_, (path,)):
-        raw = raw_exchanges(path, EXCHANGES)
-        ours = _driver_exchanges(path, EXCHANGES)
-    for name, share, limit in (("p50", 0.5, 5.0), ("p99", 0.99, 6.0)):
-        value, floor = percentile(ours, share) * 1e6, percentile(raw, share) * 1e6
-        yield Row(2, f"driver exchange over a pty, {name}", value, "us", floor, limit)
-    with simulator(BUSY) as (_, paths):
-        raw = _together([partial(raw_exchanges, path, 5 * BUSY_EXCHANGES) for path in paths])
-        all_up = threading.Barrier(BUSY)
-        ours = _together([partial(_driver_exchanges, path, BUSY_EXCHANGES, all_up) for path in paths])
-    value, floor = percentile(ours, 0.99), percentile(raw, 0.99)
-    limit = max(6.0, 0.010 / floor)
-    yield Row(2, f"{BUSY} busy devices, p99 (10 ms or 6x)", value * 1e6, "us", floor * 1e6, round(limit, 2))
-
-
-def raw_exchanges(path: Path, count: int) -> list[float]:
-    """Seconds of each bare exchange: os.write of one question, os.read until its answer is whole."""
-    question, times = smp_console.encode(smp.encode(STATUS)), []
-    port = os.open(path, os.O_RDWR | os.O_NOCTTY)
-    try:
-        for _ in range(count):
-            start = NOW()
-            os.write(port, question)
-            answer = b""
-            while not answer.endswith(b"\n"):
-                answer += os.read(port, 4096)
-            times.append(NOW() - start)
-    finally:
-        os.close(port)
-    return times
-
-
-def _driver_exchanges(path: Path, count: int, all_up: threading.Barrier | None = None) -> list[float]:
-    """The same question through transport, framing, link and driver, stepped in this thread."""
-    done: list[str] = []
-    up: list[bool] = []
-
-    def deliver(_: str, outputs: Sequence[object]) -> None:
-        done.extend(o.call_id for o in outputs if isinstance(o, Complete))
-        up.extend(True for o in outputs if isinstance(o, LinkUp))
-
-    driver = load("managed-shoe").controlled(Setup("shoe", Random("bench")))
-    port = Port("shoe", open_transport(f"serial:{path}"), driver, SystemClock(), deliver)
-    times = []
-    try:
-        while not up:
-            port.step(1.0)
-        if all_up is not None:
-            all_up.wait()
-        for number in range(count):
-            start = NOW()
-            port.command(str(number), "status")
-            while len(done) <= number:
-                port.step(1.0)
-            times.append(NOW() - start)
-    finally:
-        port.close()
-    return times
-
-
-def _together(jobs: Sequence[Callable[[], list[float]]]) -> list[float]:
-    found: list[float] = []
-    threads = [threading.Thread(target=lambda j=job: found.extend(j())) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
 
 
 # --- goal 4: the full path ---
@@ -345,6 +246,5 @@ def _shoe_in_use(service: Service) -> TableState:
 
 GOALS = (
     ("goal 1, decoders", decoders),
-    ("goal 2, exchanges over a pty", exchanges),
     ("goal 4, the full path", full_path),
 )
