@@ -90,4 +90,4 @@ def words(error: BaseException) -> str:
     number = _errno(error)
     if number is not None and number > 0:
         return os.strerror(number)
-    return str(error) or type(error).__name__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -17,8 +17,10 @@ from typing import Any, Protocol
 
 from usb.backend import IBackend, libusb1
 from usb.core import USBError
+from usb.libloader import LibraryException
 
 from firmware_bridge.errors import Unsupported
+from firmware_bridge.transports.errors import words
 
 SYSTEM = "libusb-1.0.so.0"
 CANCEL_S = 1
@@ -99,8 +101,8 @@ class PollableLibusb(libusb1._LibUSB):  # type: ignore[misc]  # noqa: SLF001 - p
     """A libusb context of one transport. Made anew at each open, so that it sees the bus as it is now."""
 
     def __init__(self, lib: ctypes.CDLL) -> None:
+        self._given: list[weakref.ref[Any]] = []  # before anything fails: it is looked at in the end
         super().__init__(lib)
-        self._given: list[weakref.ref[Any]] = []
 
     def enumerate_devices(self) -> Iterator[Any]:
         devices = list(super().enumerate_devices())
@@ -200,16 +202,15 @@ def _error(code: int) -> USBError:
 @cache
 def _library() -> ctypes.CDLL:
     """The system's libusb, else that of the package libusb-package. Raises Unsupported."""
-    loaded = libusb1.get_backend(find_library=_where)
-    if loaded is None:
+    # Not pyusb's get_backend: it tells no reason, and its context keeps a thread and handles for ever.
+    try:
+        lib = libusb1._lib = libusb1._load_library(_where)  # noqa: SLF001 - see above
+    except LibraryException as error:
         raise Unsupported(
-            "USB needs the library libusb-1.0 and there is none: install the Debian package libusb-1.0-0, "
-            "or the Python package libusb-package"
-        )
-    lib = loaded.lib
-    # pyusb's one context for the process is not used: it keeps a thread and handles for ever.
-    libusb1._lib_object = None  # noqa: SLF001 - else pyusb would hand out the context freed here
-    loaded.finalize()
+            f"USB needs the library libusb-1.0, which cannot be loaded ({_loading()}): install the Debian "
+            "package libusb-1.0-0, or the Python package libusb-package"
+        ) from error
+    libusb1._setup_prototypes(lib)  # noqa: SLF001 - see above
     lib.libusb_get_pollfds.argtypes = [ctypes.c_void_p]
     lib.libusb_get_pollfds.restype = ctypes.POINTER(ctypes.POINTER(_PollFd))
     lib.libusb_free_pollfds.argtypes = [ctypes.POINTER(ctypes.POINTER(_PollFd))]
@@ -241,8 +242,25 @@ def _where(_name: str) -> str | None:
     return None if path is None else str(path)
 
 
+def _loading() -> str:
+    """What the system says about loading its libusb."""
+    try:
+        ctypes.CDLL(SYSTEM)
+    except OSError as error:
+        return str(error)
+    return f"{SYSTEM} is something else"
+
+
 def _make() -> IBackend:
-    return PollableLibusb(_library())
+    """A context of its own. Raises Unsupported when libusb is missing or does not start."""
+    lib = _library()
+    try:
+        return PollableLibusb(lib)
+    except (USBError, NotImplementedError) as error:
+        raise Unsupported(
+            f"USB needs the library libusb-1.0, which is there but does not start ({words(error)}): a "
+            "container or a restricted service must let it have /dev/bus/usb and netlink sockets"
+        ) from error
 
 
 make_backend: Callable[[], IBackend] = _make
