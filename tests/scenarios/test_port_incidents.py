@@ -5,14 +5,20 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from random import Random
 from select import select
+from types import SimpleNamespace
 
 import pytest
 
+from controller import log
+from controller.daemon import Controller
+from controller.notify import Notifier
+from controller.table.inputs import Observed
 from devices import managed
 from devices.base import Setup
 from devices.events import DeviceEvent
@@ -30,6 +36,7 @@ from simulators.hosts.usb_bus import UsbBus
 from simulators.hosts.usb_descriptors import Configuration, Interface
 from simulators.hosts.usb_device import UsbDevice
 from simulators.rig import sim
+from simulators.wire.angel_eye import SEQUENCES, telegram
 from tests.support import line as line_module
 from tests.support.line import shoe_line, shuffler_line
 from tests.support.peers import CLOCK, PtyPeer, using
@@ -298,6 +305,61 @@ def test_i25_a_monitor_whose_port_dies_ends_though_its_standard_input_stays_open
         finally:
             child.kill()
             peer.close()
+
+
+class StuckTable:
+    """A table whose commit takes until `disk` works again."""
+
+    stopped, state = None, SimpleNamespace(pending={})
+
+    def __init__(self):
+        self.begun, self.disk, self.observed = threading.Event(), threading.Event(), []
+
+    def handle(self, inputs):
+        self.begun.set()
+        assert self.disk.wait(WITHIN_S)
+        self.observed += [item.event for item in inputs if isinstance(item, Observed)]
+        return [None] * len(inputs)
+
+
+def test_field_19_reading_never_waits_for_delivery():
+    """The disk hangs while a shoe sends more than the line holds: all of it is read, and nothing is lost."""
+    messages, alphabet = 20_000, SEQUENCES["hex"]
+    table, peer = StuckTable(), PtyPeer()
+    log.configure("critical")
+    controller = Controller(table, SystemClock(), Notifier({}), log.get())
+    driver = load("angel-eye").reader(Setup("shoe", Random("stuck")))
+    port = Port("shoe", open_receiver(peer.uri), driver, SystemClock(), controller.deliver)
+    pause = threading.Event()
+    controller.ports = {"shoe": port}
+    controlling = threading.Thread(target=controller.run)
+    controlling.start()
+    port.start()
+    try:
+        os.set_blocking(peer.master, False)
+        while port.health().state != "open":
+            pause.wait(0.005)
+        left = memoryview(b"".join(telegram(alphabet[n % len(alphabet)], "P") for n in range(messages)))
+        total, end = len(left), CLOCK.now() + WITHIN_S
+        while left and CLOCK.now() < end:
+            if select([], [peer.master], [], 0.1)[1]:
+                left = left[os.write(peer.master, left) :]
+        assert table.begun.is_set()
+        assert not left, f"the line was full after {total - len(left)} of {total} bytes"
+        while driver.counters.frames < messages:
+            assert CLOCK.now() < end, driver.counters
+            pause.wait(0.005)
+        assert table.observed == []
+    finally:
+        table.disk.set()
+        port.stop()
+        controller.stop()
+        controlling.join()
+        controller.finish()
+        peer.close()
+    told = [event for event in table.observed if event.kind == "standby"]
+    assert len(told) == messages
+    assert [event.n for event in table.observed] == list(range(1, len(table.observed) + 1))
 
 
 def test_field_26_what_came_between_two_sessions_is_not_taken_for_news():
