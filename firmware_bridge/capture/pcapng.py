@@ -13,6 +13,8 @@ from typing import BinaryIO
 BLOCK_LIMIT = 1 << 24
 """Bytes of the largest block that is read; a packet of ours has less than 70 KiB."""
 INTERFACE_LIMIT = 256
+OPTION_LIMIT = 1024
+"""Options of one block."""
 INBOUND, OUTBOUND = 1, 2
 """Bits 0-1 of epb_flags: from the device, to the device."""
 LAST_NS = 253_402_300_800 * 10**9
@@ -25,7 +27,7 @@ _PACKETS_WITHOUT_TIME = {2, 3}
 _ORDER_MAGIC = 0x1A2B3C4D
 _COMMENT, _IF_NAME, _IF_DESCRIPTION, _IF_TSRESOL, _IF_TSOFFSET, _EPB_FLAGS, _USERAPPL = 1, 2, 3, 9, 14, 2, 4
 _NANOSECONDS = 9
-_OPTION_LIMIT = 0xFFFF
+_TEXT_LIMIT = 0xFFFF
 _OTHERS = {
     b"\x1f\x8b": "compressed with gzip: unpack it first (gunzip)",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it first (unzstd)",
@@ -83,7 +85,7 @@ def _padded(data: bytes) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")[:_OPTION_LIMIT]
+    return text.encode("utf-8", "backslashreplace")[:_TEXT_LIMIT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +221,19 @@ def _packet(body: bytes, order: str, interfaces: list[Interface]) -> Packet:
 
 
 def _found(options: bytes, order: str) -> dict[int, bytes]:
-    """Options by code, the first of each; what is broken among them ends the list."""
+    """Options by code, the first of each; what is broken among them ends the list.
+
+    Raises CaptureError when there are too many: what is beyond could change how all else is read.
+    """
     found: dict[int, bytes] = {}
-    while len(options) >= 4:
-        code, size = struct.unpack(order + "HH", options[:4])
-        if code == 0 or size > len(options) - 4:
-            break
-        found.setdefault(code, options[4 : 4 + size])
-        options = options[4 + size + -size % 4 :]
-    return found
+    at = 0
+    for _ in range(OPTION_LIMIT + 1):
+        if at + 4 > len(options):
+            return found
+        code, size = struct.unpack_from(order + "HH", options, at)
+        at += 4
+        if code == 0 or size > len(options) - at:
+            return found
+        found.setdefault(code, options[at : at + size])
+        at += size + -size % 4
+    raise CaptureError(f"has more than {OPTION_LIMIT} options, as no recorder writes")

@@ -10,6 +10,12 @@ from typing import BinaryIO
 from firmware_bridge.capture import links, pcapng
 from firmware_bridge.capture.pcapng import CaptureError
 
+NAME_SHOWN = 80
+"""Characters of an interface's name in a sentence; it may have 65535."""
+
+_Wire = str | int | tuple[int, int]
+"""What packets of one wire have in common: a name, an interface's number, or a USB bus and device."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -30,7 +36,7 @@ def read_capture(source: BinaryIO, name: str, note: Callable[[str], None]) -> It
     Raises CaptureError, also when the file holds more than one wire: nobody can tell which one is meant.
     What does no harm (a last block that was cut short) is told to `note` in a sentence.
     """
-    wire = where = None
+    first: tuple[_Wire, bool] | None = None
     for packet in pcapng.packets(source, name, note):
         try:
             found = _bytes(packet)
@@ -40,20 +46,31 @@ def read_capture(source: BinaryIO, name: str, note: Callable[[str], None]) -> It
             raise CaptureError(f"{name} {error}") from None
         if found is None:
             continue
-        label, record = found
-        if wire is None:
-            wire, where = label, record.packets
-        elif label != wire or record.packets != where:
+        wire, record = found
+        first = first or (wire, record.packets)
+        if (wire, record.packets) != first:
             raise CaptureError(
-                f"{name} holds more than one wire ({wire} and {label}): keep the one that is meant, "
-                "e.g. with `tshark -r IN -w OUT -Y FILTER`, where FILTER is like usb.device_address==5 "
-                "or frame.interface_id==0"
+                f"{name} holds more than one wire ({_shown(first[0])} and {_shown(wire)}): keep the one that "
+                "is meant, e.g. with `tshark -r IN -w OUT -Y FILTER`, where FILTER is like "
+                "usb.device_address==5 or frame.interface_id==0"
             )
         yield record
 
 
-def _bytes(packet: pcapng.Packet) -> tuple[str, Record] | None:
-    """The wire's name for people and what went over it; None for a packet without bytes of a device."""
+def _shown(wire: _Wire) -> str:
+    """The wire's name for people."""
+    match wire:
+        case str():
+            name = repr(wire)
+            return name if len(name) <= NAME_SHOWN else name[:NAME_SHOWN] + "..."
+        case int():
+            return f"interface {wire}"
+        case bus, device:
+            return f"device {bus}.{device}"
+
+
+def _bytes(packet: pcapng.Packet) -> tuple[_Wire, Record] | None:
+    """The wire and what went over it; None for a packet without bytes of a device."""
     link, whence, missing = packet.interface.link, packet.interface.name, packet.missing
     if link == links.RTAC_SERIAL:
         serial = links.read_serial(packet.data)
@@ -62,7 +79,7 @@ def _bytes(packet: pcapng.Packet) -> tuple[str, Record] | None:
         inbound, data = serial
         if direction := packet.flags & 3:
             inbound = direction == pcapng.INBOUND
-        label = repr(whence) if whence else f"interface {packet.number}"
+        wire: _Wire = whence or packet.number
         record = Record(packet.at, inbound, data, packets=False)
     elif link in (links.USB_LINUX, links.USB_LINUX_MMAPPED):
         urb = links.read_urb(link, packet.order, packet.data)
@@ -72,7 +89,7 @@ def _bytes(packet: pcapng.Packet) -> tuple[str, Record] | None:
         missing += cut
         # In a capture of ours a device that came back under another number is the same wire.
         ours = whence.startswith(("usb:", "usbhid:"))
-        label = repr(whence) if ours else f"device {pipe.bus}.{pipe.device}"
+        wire = whence if ours else (pipe.bus, pipe.device)
         record = Record(packet.at, bool(pipe.endpoint & 0x80), data, packets=True)
     else:
         raise CaptureError(
@@ -84,4 +101,4 @@ def _bytes(packet: pcapng.Packet) -> tuple[str, Record] | None:
             "holds only the beginnings of its packets: record anew without a limit on their length "
             "(snap length)"
         )
-    return label, record
+    return wire, record

@@ -5,13 +5,14 @@ import struct
 import tracemalloc
 from contextlib import suppress
 from itertools import accumulate
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmware_bridge.capture import CaptureError, Record, read_capture
-from firmware_bridge.capture.pcapng import BLOCK_LIMIT
+from firmware_bridge.capture.pcapng import BLOCK_LIMIT, OPTION_LIMIT
 
 SERIAL, USB, USB_OLD = 250, 220, 189
 IN, OUT = 1, 2
@@ -189,6 +190,9 @@ def size_of(block, at_start=None, at_end=None):
 
 
 PACKET = LITTLE.packet(serial(b"abc"), flags=IN)
+MANY = LITTLE.option(1000, b"") * (1 << 19)
+"""2 MiB of options."""
+NAMED = LITTLE.interface(name="\u00e9\x01".encode() * 21_000)
 HOSTILE = {
     "empty": (b"", "ends before a capture begins"),
     "cut off in its header": (START[:20], "ends before a capture begins"),
@@ -235,6 +239,14 @@ HOSTILE = {
         "snap length",
     ),
     "interfaces without end": (LITTLE.section() + LITTLE.interface() * 300, "more than 256 interfaces"),
+    "options of a packet without end": (START + LITTLE.packet(serial(b"a"), more=MANY), "1024 options"),
+    "options of an interface without end": (
+        LITTLE.section() + LITTLE.block(1, struct.pack("<HHI", SERIAL, 0, 0) + MANY), "1024 options",
+    ),
+    "a name of 63 KB": (
+        LITTLE.section() + NAMED + LITTLE.interface() + PACKET + LITTLE.packet(serial(b"a"), interface=1),
+        "more than one wire",
+    ),
     "serial and usb": (
         LITTLE.section() + LITTLE.interface(name=b"a") + LITTLE.interface(USB, b"usbmon1")
         + PACKET + LITTLE.packet(LITTLE.usb("C", 3, 0x81, b"a"), interface=1),
@@ -248,10 +260,16 @@ HOSTILE = {
 }  # fmt: skip
 
 
+COST_S = 3.0
+"""More than a few MiB of anything take; what grows with the square of a length takes far more."""
+
+
 @pytest.mark.parametrize(("data", "says"), HOSTILE.values(), ids=HOSTILE)
 def test_what_cannot_be_read_is_one_clear_sentence(data, says):
+    since = process_time()
     with pytest.raises(CaptureError, match=says) as caught:
         read(data)
+    assert process_time() - since < COST_S
     text = str(caught.value)
     assert text.startswith("f ")
     assert text.isprintable()
@@ -264,6 +282,27 @@ def test_what_is_before_the_damage_is_given_and_the_remedy_keeps_it():
     assert [next(records) for _ in range(5)] == read(GOOD)
     with pytest.raises(CaptureError, match=rf"at byte {len(GOOD)}: .* `head -c {len(GOOD)}` keeps"):
         next(records)
+
+
+@pytest.mark.parametrize(
+    ("data", "records"),
+    [
+        (START + LITTLE.packet(serial(b"a"), more=LITTLE.option(1000, b"") * OPTION_LIMIT) * 50, 50),
+        (LITTLE.section() + NAMED + PACKET * 20_000, 20_000),
+        (START + LITTLE.block(0x0BAD, b"") * 100_000 + PACKET, 1),
+        (START * 20_000 + PACKET, 1),
+        ((LITTLE.section() + LITTLE.interface() * 250) * 150 + PACKET, 1),
+        (
+            LITTLE.section() + LITTLE.interface(_9=b"\x7f") + LITTLE.packet(serial(b"a"), at=1) * 20_000,
+            20_000,
+        ),
+    ],
+    ids=["options", "a long name", "tiny blocks", "sections", "interfaces", "a resolution of 10**-127 s"],
+)
+def test_a_byte_costs_the_same_in_a_file_of_nothing_but_ballast(data, records):
+    since = process_time()
+    assert len(read(data)) == records
+    assert process_time() - since < COST_S
 
 
 def test_a_huge_snap_length_and_broken_options_change_nothing():
