@@ -84,7 +84,7 @@ class Decoder:
         while self._line:
             head = 2 if self._line.startswith((FIRST, NEXT)) else 0
             limit = LINE_LIMIT if head else TEXT_LIMIT
-            found = _END.search(self._line, max(head, self._scanned))
+            found = _END.search(self._line, max(head, self._scanned), limit + 2)  # never all that came
             end = found.start() if found else len(self._line)
             if end > limit:
                 self._end_line(self._cut(limit), out, whole=False)

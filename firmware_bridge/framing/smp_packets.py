@@ -37,18 +37,19 @@ class Decoder:
         if self._part and _size(data) == len(data):
             self._abandon()
         rest = self._part + data
-        while len(rest) >= HEADER:
-            size = _size(rest)
+        at = 0
+        while len(rest) - at >= HEADER:
+            size = _size(rest[at : at + HEADER])
             if size is None:
-                self._garbage.add(rest, BAD_HEADER)
-                rest = b""
-            elif size > len(rest):
+                self._garbage.add(rest[at:], BAD_HEADER)
+                at = len(rest)
+            elif size > len(rest) - at:
                 break
             else:
                 out += self._garbage.take()
-                out.append(Packet(rest[:size]))
-                rest = rest[size:]
-        self._part = rest
+                out.append(Packet(rest[at : at + size]))
+                at += size
+        self._part = rest[at:]
         return out
 
     def settle(self) -> list[Garbage]:

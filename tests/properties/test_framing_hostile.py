@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from time import process_time
 
 import pytest
 
@@ -75,3 +76,18 @@ def test_a_million_bytes_of_junk_hide_no_good_frame_and_fill_no_buffer(codec):
         assert is_subsequence(good, codec.found(items)), good
         assert all(len(item.data) <= 64 for item in items if isinstance(item, Garbage))
     assert fed >= FUZZED
+
+
+@each_codec
+def test_a_byte_costs_the_same_however_many_come_at_once(codec):
+    """As in a capture of others. What grows with the square of a feed takes ten times as long and more."""
+    whole = bytes(1 << 20)
+    split = [whole[at : at + (1 << 14)] for at in range(0, len(whole), 1 << 14)]
+    assert cost(codec, [whole]) < 4 * cost(codec, split) + 0.5
+
+
+def cost(codec, chunks):
+    """Seconds of this process that it takes to feed them."""
+    since = process_time()
+    decode(codec, chunks)
+    return process_time() - since
