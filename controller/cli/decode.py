@@ -30,6 +30,7 @@ Options = Annotated[
     ),
 ]
 CHUNK = 65536
+"""Bytes that a driver is given at once at the most, also of a capture whose packets are longer."""
 STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
 BITS_PER_BYTE = 10
@@ -260,7 +261,9 @@ def _timed(records: Iterator[Record]) -> Iterator[Iterable[_Piece]]:
         first = record.at if first is None else first
         now = max(now, (record.at - first) / 1e9)
         at = epoch + timedelta(microseconds=record.at // 1000)
-        yield (_Piece(record.data, now, at, record.inbound, record.packets),)
+        for begin in range(0, len(record.data), CHUNK):
+            data = record.data[begin : begin + CHUNK]
+            yield (_Piece(data, now, at, record.inbound, record.packets),)
 
 
 def _note(text: str) -> None:

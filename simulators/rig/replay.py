@@ -22,6 +22,8 @@ SETTLE_S = 0.3
 """Programs throw away what they find when they open a serial port: so long nothing is sent."""
 STALL_S = 5.0
 """How long a reader may take nothing before the end is not kept back for it."""
+WAIT_LIMIT_S = 3600.0
+"""The longest wait at once: the kernel takes none of a month, and a capture may have one of years."""
 LINGER_S = 0.3
 """How long a line stays after its last byte: closed earlier, a connection might be reset."""
 
@@ -38,7 +40,7 @@ class Tape:
         self.held = True
         self._records = (record for record in records if record.inbound)
         self._speed = speed
-        self._rest = b""
+        self._rest = bytearray()
         self._first: int | None = None
         self._start = self._due = 0.0
         self._next: Record | None = None
@@ -62,7 +64,8 @@ class Tape:
         while self._next is not None and self._due <= now and len(self._rest) < PENDING_LIMIT:
             self._rest += self._next.data
             self._turn()
-        out, self._rest = self._rest[:PENDING_LIMIT], self._rest[PENDING_LIMIT:]
+        out = bytes(self._rest[:PENDING_LIMIT])
+        del self._rest[:PENDING_LIMIT]
         return out
 
     def advance(self, now: float) -> None:
@@ -168,7 +171,7 @@ class Stage:
                 selector.register(number, events)
             if watching and self._watch is not None:
                 selector.register(self._watch, selectors.EVENT_READ)
-            return bool(selector.select(None if timeout is None else max(0.0, timeout)))
+            return bool(selector.select(None if timeout is None else max(0.0, min(timeout, WAIT_LIMIT_S))))
 
     def _somebody(self) -> bool:
         if self._watch is not None:

@@ -8,6 +8,7 @@ import os
 import pty
 import resource
 import signal
+import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -21,10 +22,12 @@ from controller import daemon, log, open_tables
 from controller.cli import capture as capture_module
 from controller.cli import monitor as monitor_module
 from controller.cli.app import app
+from controller.cli.decode import CHUNK, _timed
 from controller.cli.exits import CommandError, RefusedByTable
 from controller.cli.listen import PortError
 from controller.cli.wires import VARIABLE
-from firmware_bridge.capture import CaptureError, read_capture
+from firmware_bridge.capture import CaptureError, Record, read_capture
+from firmware_bridge.clock import SystemClock
 from firmware_bridge.framing.angel_eye import encode_command
 from firmware_bridge.transports import libusb
 from simulators.hosts.pty_host import PtyHost
@@ -232,6 +235,15 @@ def test_copies_are_told_by_the_times_of_the_capture(file: Path) -> None:
     assert [e["kind"] for e in decoded(file)].count("standby") == 2
 
 
+def test_a_driver_is_never_given_a_long_record_at_once() -> None:
+    """All its events would be held at once, however many."""
+    long = Record(5, inbound=True, data=bytes(range(256)) * 1000, packets=False)
+    pieces = [piece for batch in _timed(iter([long])) for piece in batch]
+    assert b"".join(piece.data for piece in pieces) == long.data
+    assert max(len(piece.data) for piece in pieces) <= CHUNK
+    assert {(piece.now, piece.inbound) for piece in pieces} == {(0.0, True)}
+
+
 def test_standard_input_is_read_as_it_comes(file: Path) -> None:
     bench = Bench(file)
     bench.came(GOOD[0])
@@ -329,6 +341,24 @@ def test_a_slow_reader_of_a_fast_tape_loses_nothing(file: Path, tmp_path: Path) 
         finally:
             os.close(reader)
     assert got == data * 20
+
+
+def test_a_pause_of_years_is_waited_for(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No wait of the kernel is that long; the clock skips it here, once the first bytes came."""
+    bench = Bench(file)
+    for data in (b"ab", b"cd"):
+        bench.came(data)
+        bench.clock.advance(7e9)
+    bench.over.dispose()
+    monkeypatch.setattr(replay, "WAIT_LIMIT_S", 0.05)
+    skipped, now = threading.Event(), SystemClock().now
+    monkeypatch.setattr(SystemClock, "now", lambda _: now() + 8e9 * skipped.is_set())
+    with replay.load(file, 1.0, pytest.fail) as (tape, _), playing(tape, "tcp:127.0.0.1:0") as host:
+        where = host.uri.removeprefix("socket:").rsplit(":", 1)
+        with socket.create_connection((where[0], int(where[1])), WAIT_S) as client:
+            assert client.recv(100) == b"ab"
+            skipped.set()
+            assert client.recv(100) == b"cd"
 
 
 @pytest.mark.usefixtures("no_table_open")
