@@ -13,11 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from controller.signals import told_of_signals
 from controller.table.profiles import TableRules
 from firmware_bridge.clock import SystemClock
 from simulators.hosts.pty_host import PtyHost
@@ -29,6 +31,8 @@ READY_S = 20.0
 STOP_S = 15.0
 STALLED_S = 20.0
 """Real seconds: for the daemon to come up, to stop, and for the next fact when one is due."""
+STRIKE_S = 0.05
+"""How often a thread that did not see a signal is struck again, seconds."""
 RUN = "import ctypes; ctypes.CDLL(None).prctl(1, 15); from controller.cli.app import main; main()"
 """The `cutcard` command; the process gets SIGTERM when its parent dies (prctl PR_SET_PDEATHSIG)."""
 
@@ -322,15 +326,30 @@ class Live:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end this process as Ctrl-C does, so that everything is cleaned up."""
+    """SIGTERM and SIGHUP end this process as Ctrl-C does, so that everything is cleaned up.
+
+    KeyboardInterrupt is raised once. A signal that comes just before a wait does not end it, so the thread
+    that is told of signals strikes again until the main thread has seen one.
+    """
+    main, seen, pause = threading.get_ident(), False, threading.Event()
 
     def end(*_: object) -> None:
-        raise KeyboardInterrupt
+        nonlocal seen
+        if not seen:
+            seen = True
+            raise KeyboardInterrupt
 
-    wanted = (signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, end) for number in wanted}
+    def strike(_: signal.Signals) -> None:
+        while not seen:
+            signal.pthread_kill(main, signal.SIGUSR1)
+            pause.wait(STRIKE_S)
+
+    before = signal.signal(signal.SIGUSR1, end)
     try:
-        yield
+        with told_of_signals(strike):
+            try:
+                yield
+            finally:
+                seen = True
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGUSR1, before)
