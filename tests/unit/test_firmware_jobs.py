@@ -238,6 +238,34 @@ def test_a_device_that_takes_nothing_more_is_given_up():
     assert f"of {len(NEW)} bytes" in end.reason
 
 
+def test_a_device_that_forgets_an_upload_is_asked_who_it_is_before_it_starts_again():
+    w = World(buffer=None)
+    take = w.device.images.upload
+    packets = []
+
+    def forget(body):
+        packets.append(body["off"])
+        if len(packets) == 4:
+            w.device.flash._forget()
+        return take(body)
+
+    w.device.images.upload = forget
+    assert w.do("upload") == PENDING
+    assert w.told == [
+        "the device is back at byte 0 of the upload; asking who is there",
+        "the device has nothing of this image any more: the upload starts again at zero",
+    ]
+
+
+def test_a_device_that_says_it_has_more_than_it_got_is_not_believed():
+    w = World(buffer=None)
+    take = w.device.images.upload
+    w.device.images.upload = lambda body: {"off": take(body)["off"] + 400 * (body["off"] == 656)}
+    assert w.do("upload") == PENDING
+    assert any("an answer that makes no sense: it has" in o.text for o in w.log if isinstance(o, Printed))
+    assert w.told[0] == "no answer within 3 s; asking who is there"
+
+
 def test_a_device_that_never_comes_back_is_unknown():
     w = World()
     w.device.traps.set("silent", 8)
