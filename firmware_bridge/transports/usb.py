@@ -10,6 +10,7 @@ import errno
 import os
 import select
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,8 @@ class UsbReceiver:
         self._size = READ_SIZE
         self._out_packet = 0
         self.ends: Ends | None = None
+        self.observer: Callable[[int, int], None] = lambda endpoint, status: None  # noqa: ARG005 - nobody asks
+        """Told endpoint and status (0, -errno) of transfers that no read or write shows: empty, stalled."""
 
     @property
     def uri(self) -> str:
@@ -220,6 +223,7 @@ class UsbReceiver:
             self._stalled = True
             self._device.clear_halt(self.ends.into)
             self._submit()
+            self.observer(self.ends.into, -errno.EPIPE)
             return b""
         finally:
             transfer.close()
@@ -229,6 +233,8 @@ class UsbReceiver:
             self._submit()
         except usb.core.USBError as error:  # what came before the plug was pulled is told first
             self._failed = error
+        if not data:
+            self.observer(self.ends.into, 0)
         return data
 
     def _check(self) -> None:
@@ -300,6 +306,7 @@ class UsbTransport(UsbReceiver):
         sent = int(self._device.write(self.ends.out, data, milliseconds))
         if not self._hid and data and sent == len(data) and len(data) % self._out_packet == 0:
             self._device.write(self.ends.out, b"", milliseconds)  # else the device waits for the rest (I-50)
+            self.observer(self.ends.out, 0)
         return sent
 
     def _refused(self) -> BridgeError:
