@@ -15,13 +15,16 @@ STATUS_CHANGE, TX_START, RX_START, TX_END, RX_END = range(5)
 """Event types of a serial record; the others tell of errors and carry no data of ours."""
 _SERIAL = struct.Struct(">IIBBH")
 
-INTERRUPT, BULK = 1, 3
+INTERRUPT, CONTROL, BULK = 1, 2, 3
 IN_PROGRESS = -115
 """Status of every submission: -EINPROGRESS of Linux."""
 _HEADER = "QBBBBHBBqiiII8s"
 _MORE = "iiII"
 _SIZES = {USB_LINUX: 48, USB_LINUX_MMAPPED: 64}
-_NO_SETUP = ord("-")
+_SETUP, _NO_SETUP = 0, ord("-")
+_REQUEST = struct.Struct("<BBHHH")
+_SET_REPORT = 0x21, 9
+_OUTPUT_REPORT = 0x0200
 _PRESENT, _DATA_LATER, _DATA_BEFORE = 0, ord("<"), ord(">")
 _IN = 0x80
 _DIR_IN = 0x200
@@ -53,14 +56,31 @@ class Pipe:
     bus: int
     device: int
     endpoint: int
-    interrupt: bool
+    kind: int
 
 
-def urb(at: int, number: int, pipe: Pipe, data: bytes, *, status: int | None = None, size: int = 0) -> bytes:
+def set_report(interface: int, size: int) -> bytes:
+    """The setup bytes of an output report of `size` bytes to an interface that has no OUT endpoint.
+
+    HID class specification 1.11, 7.2.2; the report has no number of its own.
+    """
+    return _REQUEST.pack(*_SET_REPORT, _OUTPUT_REPORT, interface, size)
+
+
+def urb(
+    at: int,
+    number: int,
+    pipe: Pipe,
+    data: bytes,
+    *,
+    status: int | None = None,
+    size: int = 0,
+    setup: bytes = b"",
+) -> bytes:
     """One record of the transfer `number`: its submission, or with a `status` (0 or -errno) its completion.
 
     Bytes stand where they become known: in an OUT's submission and in an IN's completion. `size` is the
-    length that the other record tells.
+    length that the other record tells; `setup` are the eight bytes that a control transfer begins with.
     """
     into = bool(pipe.endpoint & _IN)
     submitted = status is None
@@ -72,18 +92,18 @@ def urb(at: int, number: int, pipe: Pipe, data: bytes, *, status: int | None = N
             "<" + _HEADER + _MORE,
             number,
             ord("S" if submitted else "C"),
-            INTERRUPT if pipe.interrupt else BULK,
+            pipe.kind,
             pipe.endpoint,
             pipe.device & 0xFF,
             pipe.bus & 0xFFFF,
-            _NO_SETUP,
+            _SETUP if setup else _NO_SETUP,
             flag,
             seconds,
             rest // 1000,
             IN_PROGRESS if status is None else status,
             len(shown) or size,
             len(shown),
-            bytes(8),
+            setup or bytes(8),
             0,
             0,
             _DIR_IN if into else 0,
@@ -94,20 +114,21 @@ def urb(at: int, number: int, pipe: Pipe, data: bytes, *, status: int | None = N
 
 
 def read_urb(link: int, order: str, packet: bytes) -> tuple[Pipe, bytes, int] | None:
-    """The pipe of a bulk or interrupt transfer, the bytes it carried, and how many more were not recorded.
+    """The pipe of a transfer, the bytes it carried, and how many more were not recorded.
 
-    None for any other record.
+    None for what carries no bytes of an application: all but bulk, interrupt, and reports sent by control.
 
     Raises struct.error when the header is cut off.
     """
     size = _SIZES[link]
     if len(packet) < size:
         raise struct.error("header cut off")
-    _, event, kind, endpoint, device, bus, _, flag, _, _, _, whole, length, _ = struct.unpack_from(
+    _, event, kind, endpoint, device, bus, begins, flag, _, _, _, whole, length, setup = struct.unpack_from(
         order + _HEADER, packet
     )
+    report = kind == CONTROL and begins == _SETUP and setup.startswith(bytes(_SET_REPORT))
     wanted = b"C" if endpoint & _IN else b"S"
     data = packet[size : size + length]
-    if kind not in {INTERRUPT, BULK} or event != wanted[0] or flag != _PRESENT or not data:
+    if not (report or kind in {INTERRUPT, BULK}) or event != wanted[0] or flag != _PRESENT or not data:
         return None
-    return Pipe(bus, device, endpoint, kind == INTERRUPT), data, max(0, whole - len(data))
+    return Pipe(bus, device, endpoint, kind), data, max(0, whole - len(data))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firmware_bridge.capture import links, pcapng
 from firmware_bridge.capture.links import Pipe
@@ -17,9 +18,12 @@ from firmware_bridge.clock import Clock
 from firmware_bridge.errors import BridgeError, Stalled
 from firmware_bridge.transport import Receiver, Transport
 
+if TYPE_CHECKING:
+    from firmware_bridge.transports.usb import Ends
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPIPE, _ESHUTDOWN = -32, -108
-"""How Linux ends a transfer at a halted endpoint, and one whose device is gone."""
+_ENOENT, _EPIPE, _ESHUTDOWN = -2, -32, -108
+"""How Linux ends a transfer that was given up, one at a halted endpoint, and one whose device is gone."""
 
 
 class Recorder:
@@ -27,7 +31,8 @@ class Recorder:
 
     Each block is written at once and whole, so that a crash leaves a file that can be read. Recording never
     troubles the wire: when the file takes no more, or `forbidden` gives a reason, it stops for good and says
-    so once to `told`. A file whose port was never opened is removed at the end.
+    so once to `told`. A file whose port was never opened is removed at the end; one that is to be
+    overwritten stays as it is until then.
     """
 
     def __init__(
@@ -40,7 +45,7 @@ class Recorder:
         forbidden: Callable[[], str | None] = lambda: None,
         force: bool = False,
     ) -> None:
-        """Make the file, mode 600. Raises OSError; FileExistsError unless `force` may overwrite it."""
+        """Make the file, mode 600. Raises OSError with its name; FileExistsError unless `force` is given."""
         self.file = file
         self.stopped: str | None = None
         """Why recording ended before its time."""
@@ -56,18 +61,34 @@ class Recorder:
         self._usb = wire.uri.startswith(("usb:", "usbhid:"))
         self._transfer = 0
         self._into: tuple[int, Pipe] | None = None  # the IN transfer that waits for data
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if force else os.O_EXCL)
-        self._fd = os.open(file, flags, 0o600)
+        self._emptied = False
+        self._fd, self._made = -1, file
         try:
-            self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
-            if self._regular:
-                os.fchmod(self._fd, 0o600)
+            self._make(force=force)
             link = links.USB_LINUX_MMAPPED if self._usb else links.RTAC_SERIAL
             self._write(pcapng.section(f"cutcard {metadata.version('cutcard')}"))
             self._write(pcapng.interface(link, wire.uri, wire.describe()))
+        except OSError as error:
+            self.close()
+            error.filename = str(file)  # a failed write has none, and what lies beside was never heard of
+            raise
         except BaseException:
             self.close()
             raise
+
+    def _make(self, *, force: bool) -> None:
+        """Open the file, or one beside it that takes its place when the port was opened."""
+        if not force:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self._fd = os.open(self.file, flags, 0o600)
+        elif self.file.exists() and not self.file.is_file():  # a pipe, a terminal, a directory
+            self._fd = os.open(self.file, os.O_WRONLY | os.O_CLOEXEC)
+        else:
+            number, name = tempfile.mkstemp(prefix=".capture-", dir=self.file.resolve().parent)
+            self._fd, self._made = number, Path(name)
+        self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
+        if self._regular:
+            os.fchmod(self._fd, 0o600)
 
     def check(self) -> bool:
         """Whether recording goes on; it stops here when it is forbidden by now."""
@@ -77,11 +98,23 @@ class Recorder:
 
     def opened(self) -> None:
         """The port was opened: on a serial line that is a record without data."""
-        self._opened = True
         if self._usb:
             self._submit()
         else:
             self._serial(links.STATUS_CHANGE, b"", f"opened: {self._wire.describe()}")
+        if not self._opened and self.stopped is None:
+            self._keep()
+
+    def _keep(self) -> None:
+        """From now on the file is worth keeping, more than what stood in its place."""
+        try:
+            if self._made != self.file:
+                self._made.replace(self.file.resolve())
+        except OSError as error:
+            self.records = 0
+            self._stop(f"{self.file} cannot be overwritten ({error.strerror}): nothing is recorded")
+        else:
+            self._opened = True
 
     def came(self, data: bytes) -> None:
         """Bytes were read."""
@@ -97,11 +130,26 @@ class Recorder:
         self.bytes_out += len(data)
         comment = "" if error is None else f"this write failed: {error}"
         if not self._usb:
-            return self._serial(links.TX_START, data, comment)
-        pipe = self._pipe(into=False)
-        self._transfer += 1
-        self._urb(self._transfer, pipe, data, comment=comment)
-        return self._urb(self._transfer, pipe, b"", status=_status(error), size=len(data))
+            self._serial(links.TX_START, data, comment)
+        elif (ends := self._ends()) is not None:  # else nothing was open, and nothing left us
+            kind = links.CONTROL if ends.out is None else self._kind(ends)
+            pipe = Pipe(ends.bus, ends.address, ends.out or 0, kind)
+            setup = links.set_report(ends.interface, len(data)) if ends.out is None else b""
+            self._out(pipe, data, _status(error), comment, setup)
+            if self._emptied:
+                self._out(pipe, b"", 0)
+        self._emptied = False
+
+    def empty(self, endpoint: int, status: int) -> None:
+        """A USB transfer ended that no read or write shows: an empty packet (0), or a stall (-EPIPE).
+
+        One to the device ends the packet that is being written.
+        """
+        if not endpoint & 0x80:
+            self._emptied = True
+        elif self._into is not None:
+            self._complete(b"", status)
+            self._submit()
 
     def lost(self, error: BridgeError) -> None:
         """A read failed: the port is of no use any more."""
@@ -109,6 +157,10 @@ class Recorder:
             self._complete(b"", _status(error), str(error))
         else:
             self._serial(links.STATUS_CHANGE, b"", f"lost: {error}")
+
+    def closed(self) -> None:
+        """The port was closed: nobody waits for a transfer any more."""
+        self._complete(b"", _ENOENT)
 
     def close(self) -> None:
         """End the file; safe to call twice."""
@@ -118,7 +170,7 @@ class Recorder:
         with suppress(OSError):
             os.close(descriptor)
         if self._regular and not self._opened:
-            self.file.unlink(missing_ok=True)
+            self._made.unlink(missing_ok=True)
 
     def _now(self) -> int:
         """Nanoseconds since 1970, never going back."""
@@ -130,8 +182,10 @@ class Recorder:
         self._record(pcapng.packet(at, flags, links.serial(at, event, data), comment))
 
     def _submit(self) -> None:
+        if (ends := self._ends()) is None:
+            return
         self._transfer += 1
-        self._into = self._transfer, self._pipe(into=True)
+        self._into = self._transfer, Pipe(ends.bus, ends.address, ends.into, self._kind(ends))
         self._urb(*self._into, b"")
 
     def _complete(self, data: bytes, status: int, comment: str = "") -> None:
@@ -139,28 +193,24 @@ class Recorder:
             self._urb(*self._into, data, status=status, comment=comment)
         self._into = None
 
-    def _urb(
-        self,
-        number: int,
-        pipe: Pipe,
-        data: bytes,
-        *,
-        status: int | None = None,
-        size: int = 0,
-        comment: str = "",
-    ) -> None:
+    def _out(self, pipe: Pipe, data: bytes, status: int, comment: str = "", setup: bytes = b"") -> None:
+        self._transfer += 1
+        self._urb(self._transfer, pipe, data, comment=comment, setup=setup)
+        self._urb(self._transfer, pipe, b"", status=status, size=len(data))
+
+    def _urb(self, number: int, pipe: Pipe, data: bytes, *, comment: str = "", **more: Any) -> None:
+        """One record; `more` is what `links.urb` knows beside the bytes."""
         at = self._now()
         flags = pcapng.INBOUND if pipe.endpoint & 0x80 else pcapng.OUTBOUND
-        self._record(
-            pcapng.packet(at, flags, links.urb(at, number, pipe, data, status=status, size=size), comment)
-        )
+        self._record(pcapng.packet(at, flags, links.urb(at, number, pipe, data, **more), comment))
 
-    def _pipe(self, *, into: bool) -> Pipe:
-        """Where bytes go, as the open transport knows it (`firmware_bridge.transports.usb.Ends`)."""
-        ends = getattr(self._wire, "ends", None)
-        if ends is None:
-            return Pipe(0, 0, 0x80 if into else 0, interrupt=False)
-        return Pipe(ends.bus, ends.address, ends.into if into else ends.out or 0, ends.interrupt)
+    def _ends(self) -> Ends | None:
+        """Where bytes go, as the open transport knows it."""
+        return getattr(self._wire, "ends", None)
+
+    @staticmethod
+    def _kind(ends: Ends) -> int:
+        return links.INTERRUPT if ends.interrupt else links.BULK
 
     def _record(self, block: bytes) -> None:
         if not self.check():
@@ -203,6 +253,8 @@ class Recorded:
     def __init__(self, wire: Receiver, recorder: Recorder) -> None:
         self._wire = wire
         self._recorder = recorder
+        if hasattr(wire, "observer"):
+            wire.observer = recorder.empty
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wire, name)
@@ -233,12 +285,14 @@ class Recorded:
 
     def close(self) -> None:
         self._wire.close()
+        self._recorder.closed()
 
     def dispose(self) -> None:
         """The wire's, and the end of its recording."""
         try:
             self._wire.dispose()
         finally:
+            self._recorder.closed()
             self._recorder.close()
 
     def describe(self) -> str:

@@ -1,6 +1,7 @@
 """A recorded wire under a clock of its own, and what is in its file."""
 
 import io
+import struct
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -57,3 +58,23 @@ class Bench:
 
 def read(file):
     return list(read_capture(io.BytesIO(file.read_bytes()), file.name, pytest.fail))
+
+
+def transfers(file):
+    """Event, endpoint, transfer number and status of each USB record, by their places in the blocks."""
+    return [
+        (chr(event), endpoint, number, struct.unpack_from("<i", packet, 28)[0])
+        for packet in usb_headers(file)
+        for number, event, _, endpoint in [struct.unpack_from("<QBBB", packet)]
+    ]
+
+
+def usb_headers(file):
+    """The first 64 bytes of each packet."""
+    raw, at, found = file.read_bytes(), 0, []
+    while at < len(raw):
+        kind, size = struct.unpack_from("<II", raw, at)
+        if kind == 6:
+            found.append(raw[at + 28 : at + 92])
+        at += size
+    return found

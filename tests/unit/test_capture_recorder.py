@@ -4,7 +4,6 @@ import io
 import os
 import resource
 import stat
-import struct
 from datetime import timedelta
 
 import pytest
@@ -15,7 +14,7 @@ from firmware_bridge.capture import Recorder, read_capture, recorded
 from firmware_bridge.clock import VirtualClock
 from firmware_bridge.errors import Absent, LinkLost, Stalled
 from firmware_bridge.transports.mem import MemReceiver, MemTransport
-from tests.support.captures import HID, SERIAL, START_NS, USB, Bench
+from tests.support.captures import HID, SERIAL, START_NS, USB, Bench, End, transfers
 
 
 @pytest.fixture
@@ -115,6 +114,57 @@ def test_a_file_is_overwritten_only_by_force_and_is_its_owner_s_then(file):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_an_old_capture_lasts_until_the_port_of_the_new_one_was_opened(file):
+    file.write_bytes(b"precious")
+    wire = MemTransport.plugged("mem:nobody", "nobody")
+    over = recorded(wire, Recorder(file, wire, VirtualClock(), told=pytest.fail, force=True))
+    with pytest.raises(Absent):
+        over.open()
+    assert file.read_bytes() == b"precious"
+    over.dispose()
+    assert {f.name: f.read_bytes() for f in file.parent.iterdir()} == {file.name: b"precious"}
+
+
+def test_an_old_capture_is_not_given_for_a_recording_that_never_began(file):
+    file.write_bytes(b"precious")
+    bench = Bench(file, force=True, forbidden=lambda: "a table is open")
+    bench.came(b"abc")
+    bench.over.dispose()
+    assert bench.told == ["a table is open"]
+    assert {f.name: f.read_bytes() for f in file.parent.iterdir()} == {file.name: b"precious"}
+
+
+def test_what_cannot_take_the_place_of_the_old_file_is_told_and_leaves_it(file):
+    file.write_bytes(b"precious")
+    wire = MemTransport(End(), SERIAL)
+    told = []
+    over = recorded(wire, recorder := Recorder(file, wire, VirtualClock(), told=told.append, force=True))
+    file.unlink()
+    file.mkdir()
+    over.open()
+    over.dispose()
+    assert told == [f"{file} cannot be overwritten (Is a directory): nothing is recorded"]
+    assert (recorder.records, list(file.parent.iterdir())) == (0, [file])
+
+
+def test_a_link_to_an_old_file_stays_one(file, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    real = tmp_path / "elsewhere" / "real"
+    for old in (b"precious", None):
+        if old is None:
+            real.unlink()
+        else:
+            real.write_bytes(old)
+        file.unlink(missing_ok=True)
+        file.symlink_to(real)
+        bench = Bench(file, force=True)
+        bench.came(b"abc")
+        bench.over.dispose()
+        assert file.is_symlink()
+        assert [r.data for r in bench.records()] == [b"abc"]
+        assert (stat.S_IMODE(real.stat().st_mode), list(real.parent.iterdir())) == (0o600, [real])
+
+
 def test_a_link_is_not_followed_to_a_file_that_is_not_there(file, tmp_path):
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileExistsError):
@@ -172,9 +222,21 @@ def test_a_full_disk_ends_the_recording_with_a_word_and_troubles_nobody(file):
 def test_a_disk_that_is_full_from_the_start_is_an_error(tmp_path):
     full = tmp_path / "full"
     full.symlink_to("/dev/full")
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         Bench(full, force=True)
+    assert caught.value.filename == str(full)
     assert full.exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_file_that_cannot_be_made_is_named_as_it_was_given(tmp_path, force):
+    nowhere = tmp_path / "nowhere" / "f"
+    with pytest.raises(FileNotFoundError) as caught:
+        Bench(nowhere, force=force)
+    assert caught.value.filename == str(nowhere)
+    with pytest.raises(OSError, match=r"directory|exists") as caught:
+        Bench(tmp_path, force=force)
+    assert (caught.value.filename, list(tmp_path.iterdir())) == (str(tmp_path), [])
 
 
 def test_a_reader_of_the_file_that_left_ends_the_recording_too(tmp_path):
@@ -222,25 +284,12 @@ def test_transfers_fail_with_the_status_that_linux_gives_them(file):
     with pytest.raises(LinkLost):
         bench.over.read(0)
     bench.over.dispose()
-    assert statuses(file) == [
+    assert transfers(file) == [
         ("S", 0x81, 1, -115), ("C", 0x81, 1, -32),
         ("S", 0x81, 2, -115),
         ("S", 0x02, 3, -115), ("C", 0x02, 3, -5),
         ("C", 0x81, 2, -19),
     ]  # fmt: skip
-
-
-def statuses(file):
-    """Event, endpoint, transfer number and status of each record, found by their places in the blocks."""
-    raw, at, found = file.read_bytes(), 0, []
-    while at < len(raw):
-        kind, size = struct.unpack_from("<II", raw, at)
-        if kind == 6:
-            number, event, _, endpoint = struct.unpack_from("<QBBB", raw, at + 28)
-            (status,) = struct.unpack_from("<i", raw, at + 28 + 28)
-            found.append((chr(event), endpoint, number, status))
-        at += size
-    return found
 
 
 def test_a_device_that_comes_back_under_another_number_stays_one_wire(file):

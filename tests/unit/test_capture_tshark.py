@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from firmware_bridge.errors import LinkLost
-from tests.support.captures import SERIAL, START_NS, USB, Bench
+from tests.support.captures import HID, SERIAL, START_NS, USB, Bench
 
 TSHARK = shutil.which("tshark")
 pytestmark = pytest.mark.skipif(TSHARK is None, reason="needs the Debian package tshark (make system-deps)")
@@ -68,8 +68,31 @@ def test_usb_transfers(tmp_path):
         ("'S'", host, *into, "-115", ""),
         ("'S'", host, *out, "-115", "02"),
         ("'C'", out[0], host, out[1], "-5", ""),
+        ("'C'", into[0], host, into[1], "-2", ""),
     ]
     assert {(row[1], row[5], row[6]) for row in rows} == {("0x03", "1", "5")}
     first, *_ = numbers = [row[9] for row in rows]
     assert numbers.index(first, 1) == 3
     assert rows[3][10] == seconds(123_456_789)
+
+
+def test_a_report_by_control_and_a_stall_that_was_cleared(tmp_path):
+    bench = Bench(tmp_path / "f", HID)
+    bench.wire.ends.out, bench.wire.ends.interface = None, 3
+    bench.over.write(b"lamp")
+    bench.recorder.empty(0x81, -32)
+    bench.over.dispose()
+    rows = shown(
+        tmp_path / "f", "usb.urb_type", "usb.transfer_type", "usb.dst", "usb.urb_status",
+        "usb.bmRequestType", "usb.setup.bRequest", "usb.setup.wValue", "usb.setup.wIndex",
+        "usb.setup.wLength", "usb.data_fragment",
+    )  # fmt: skip
+    wait = ["'S'", "0x01", "1.5.1", "-115"]
+    assert [[word for word in row if word] for row in rows] == [
+        wait,
+        ["'S'", "0x02", "1.5.0", "-115", "0x21", "9", "0x0200", "3", "4", b"lamp".hex()],
+        ["'C'", "0x02", "host", "0"],
+        ["'C'", "0x01", "host", "-32"],
+        wait,
+        ["'C'", "0x01", "host", "-2"],
+    ]
