@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from controller.cli.decode import Options, driver_spec, set_up
-from controller.cli.exits import DEVICE, REFUSED, CommandError
+from controller.cli.exits import DEVICE, REFUSED, USAGE, CommandError, RefusedByTable, code_of, sentence
 
 if TYPE_CHECKING:
     from devices.base import CommandSpec, DriverSpec
@@ -67,6 +67,7 @@ def _send(
 
     Exit code 0 only when the device said that it is done; 4 when it refused, 3 when the command was not sent
     or nobody knows whether it happened. What may have happened is never given to the device again.
+    A command whose recording (CUTCARD_CAPTURE) is refused or cannot be made is not sent: 4 or 2.
     """
     from controller.cli.event_lines import as_json as json_line
     from controller.cli.event_lines import printable
@@ -84,7 +85,7 @@ def _send(
     elif end.outcome == "done":
         _print("\n".join(_done(command, end.answer or {})))
     if end.outcome != "done":
-        raise NotDone(printable(end.text), REFUSED if end.outcome == "refused" else DEVICE)
+        raise NotDone(printable(end.text), end.exit)
 
 
 def _print(text: str) -> None:
@@ -116,6 +117,7 @@ class End:
     text: str = ""
     code: str | None = None
     answer: Mapping[str, Any] | None = None
+    exit: int = DEVICE
 
 
 # What is asked for
@@ -169,7 +171,7 @@ def _forbidden(command: CommandSpec) -> End | None:
         f"{command.name} moves cards, and a table is open on this machine: only its daemon may move them; "
         "close the table and stop its daemon first"
     )
-    return End("refused", text, TABLE_OPEN)
+    return End("refused", text, TABLE_OPEN, exit=REFUSED)
 
 
 # What becomes of it
@@ -219,7 +221,12 @@ def _carried_out(port: str, spec: DriverSpec, command: CommandSpec, args: Mappin
     from firmware_bridge.transports import parse_uri
 
     setup = Setup(spec.name, SystemRandom(), packets=parse_uri(port).packets)
-    wire, clock, talk, given = open_wire(port, spec, write=True), SystemClock(), _Talk(), False
+    try:
+        wire = open_wire(port, spec, write=True)
+    except (CommandError, OSError) as error:  # a recording that was asked for and cannot be had
+        code = TABLE_OPEN if isinstance(error, RefusedByTable) else "capture"
+        return End("not_sent", _not_sent(command, sentence(error)), code, exit=code_of(error) or USAGE)
+    clock, talk, given = SystemClock(), _Talk(), False
     pumped = Port(spec.name, wire, spec.controlled(setup), clock, talk.take)
     until = clock.now() + SESSION_S
     with ended_by_signals(wire.stop) as ending:
@@ -256,7 +263,7 @@ def _ended(spec: DriverSpec, command: CommandSpec, outcome: Outcome, by: str | N
         case Refused(code, name):
             text = f"the device refused {command.name} ({name}, its code {code}): nothing happened; "
             text += "ask `status` what state it is in" if asks else "look at the device"
-            return End("refused", text, code)
+            return End("refused", text, code, exit=REFUSED)
         case NotSent(reason):
             return End("not_sent", _not_sent(command, f"{by} came first" if by else _joined(reason, hint)))
     why = f"{by} came before the answer" if by else _joined(outcome.reason, hint)

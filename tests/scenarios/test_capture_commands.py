@@ -25,6 +25,7 @@ from controller.cli.app import app
 from controller.cli.decode import CHUNK, _timed
 from controller.cli.exits import CommandError, RefusedByTable
 from controller.cli.listen import PortError
+from controller.cli.send import NotDone
 from controller.cli.wires import VARIABLE
 from firmware_bridge.capture import CaptureError, Record, read_capture
 from firmware_bridge.clock import SystemClock
@@ -467,10 +468,31 @@ def test_nothing_is_recorded_at_an_open_table(command: str, file: Path) -> None:
     env = {} if command == "capture" else {VARIABLE: str(file)}
     with open_tables.mark_open("BJ-07"):
         done = cutcard(command, "socket:127.0.0.1:1", "--driver", "angel-eye", *args, **env)
-    assert isinstance(done.exception, RefusedByTable)
+    assert isinstance(done.exception, NotDone if command == "send" else RefusedByTable)
     assert done.exception.code == 4
     assert "a table is open on this machine" in str(done.exception)
     assert not file.exists()
+
+
+@pytest.mark.usefixtures("no_table_open")
+def test_a_command_whose_recording_cannot_be_made_is_not_sent_and_says_so(file: Path) -> None:
+    file.write_text("precious")
+    args = ("send", "socket:127.0.0.1:1", "--driver", "angel-eye", "lock", "--json")
+    cases = [("table_open", 4, "a table is open"), ("capture", 2, "is there already")]
+    for code, number, says in cases:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(open_tables, "any_open", lambda number=number: number == 4)
+            done = cutcard(*args, CUTCARD_CAPTURE=str(file))
+        assert json.loads(done.stdout) == {
+            "command": "lock", "outcome": "not_sent", "code": code, "answer": None
+        }  # fmt: skip
+        assert isinstance(done.exception, NotDone)
+        assert done.exception.code == number
+        assert str(done.exception).startswith("lock was not sent: ")
+        assert says in str(done.exception)
+    done = cutcard(*args, CUTCARD_CAPTURE=str(file / "nowhere"))
+    assert json.loads(done.stdout)["code"] == "capture"
+    assert str(done.exception) == f"lock was not sent: {file / 'nowhere'}: Not a directory"
 
 
 def test_a_table_that_opens_ends_a_capture_on_a_silent_wire_too(
