@@ -263,6 +263,8 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
             batches = {**batches, batch: batches[batch].move(1, source, dest)}
         if shoe.batch is not None:
             shoe = replace(shoe, drawn={**shoe.drawn, card or "": shoe.drawn.get(card or "", 0) + 1})
+            if card and not data["seen"]:
+                shoe = replace(shoe, unseen={**shoe.unseen, card: shoe.unseen.get(card, 0) + 1})
     if to not in ("burn", "stub"):
         dealt = Dealt(to, card, state.seq, seen=data["seen"])
         if round_ is not None:
@@ -307,6 +309,11 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
 
 
 def _round_settled(state: TableState, data: Data) -> TableState:
+    unseen = dict(state.shoe.unseen)
+    for dealt in state.round.cards if state.round else ():
+        if dealt.card in unseen and not dealt.seen and dealt.to != "stray":
+            unseen[dealt.card] -= 1
+    state = _shoe(state, unseen={face: n for face, n in unseen.items() if n})
     return replace(_table_to_rack(state), round=None)
 
 

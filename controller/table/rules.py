@@ -165,7 +165,7 @@ def _after_settled(draft: Draft, before: TableState) -> None:
 def _judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
     """The first copy too many, once the card may be seen (law 7)."""
     shoe, decks = draft.state.shoe, draft.rules.decks
-    if shoe.batch is not None and any(face and shoe.drawn.get(face, 0) > decks for face in faces):
+    if shoe.batch is not None and any(face and shoe.copies(face) > decks for face in faces):
         draft.latch("too_many_copies", f"copy {decks + 1} of one card", batch=shoe.batch)
 
 

@@ -101,7 +101,7 @@ def _judge_card(
         draft.latch("wrong_back", f"a {event.back} card among the {wanted} ones", batch=shoe.batch)
     elif shoe.count > rules.batch_size:
         draft.latch("too_many_cards", f"card {shoe.count} of {rules.batch_size}", batch=shoe.batch)
-    elif seen and event.card is not None and shoe.drawn.get(event.card, 0) > rules.decks:
+    elif seen and event.card is not None and shoe.copies(event.card) > rules.decks:
         draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
     if to == "stray":
         draft.latch("card_out_of_turn", f"a card left the shoe in phase {state.phase.value}")

@@ -134,7 +134,9 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     count, left = event.count or 0, event.inside or 0
     moved = min(count, inside)
     with_token = held.proof is not None and event.token == held.proof.token
-    proved = with_token and left == 0 and count == inside == rules.batch_size
+    whole = left == 0 and count == inside == rules.batch_size
+    due = bool(draft.moves("batch_taken"))
+    proved = with_token and whole and due
     trigger = "batch_taken" if proved else ("lifted_out" if moved == inside else None)
     moves = draft.moves(trigger) if trigger else {}
     event_facts.record(draft, event, {"batch": batch, "moved": moved, "proved": proved, **moves})
@@ -142,6 +144,13 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
         draft.latch(
             "taken_without_proof",
             f"batch {batch} left the shuffler without a completed cycle of this table",
+            batch=batch,
+            device=rules.shuffler,
+        )
+    elif whole and not due:
+        draft.latch(
+            "taken_without_proof",
+            f"batch {batch} left the shuffler before its turn: its shuffle no longer counts",
             batch=batch,
             device=rules.shuffler,
         )

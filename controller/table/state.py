@@ -120,6 +120,7 @@ UNCERTAIN = ("events_lost", "shoe_rebooted")
 class Shoe:
     """The shoe cycle: `first_fact` is where it began, `drawn` counts what came out by card, "" for unread.
 
+    `unseen` counts those of them that nobody may have seen: nothing is concluded from them yet (law 7).
     `early` are cards drawn before the bets were closed: each is used as the next card (R-32).
     """
 
@@ -128,6 +129,7 @@ class Shoe:
     number: int = 0
     first_fact: int = 0
     drawn: Mapping[str, int] = field(default_factory=dict)
+    unseen: Mapping[str, int] = field(default_factory=dict)
     foreign: int = 0
     empty: bool = True
     closing: Closing = Closing.NO
@@ -140,6 +142,10 @@ class Shoe:
     def count(self) -> int:
         """Cards of the batch drawn from this shoe so far."""
         return sum(self.drawn.values())
+
+    def copies(self, face: str) -> int:
+        """How often this card came out for everyone to see."""
+        return self.drawn.get(face, 0) - self.unseen.get(face, 0)
 
 
 @dataclass(frozen=True, slots=True)
