@@ -1,0 +1,336 @@
+"""Every state a small table can come to, breadth first: the pure core against the invariants of section M.
+
+A state's identity (`key`) leaves out what no judgement depends on, and says so line by line. Without a mishap
+the exploration is complete. Every mishap is tried in every one of those states, and what can follow the last
+mishap of a path is followed for a number of steps. States are explored in the order of the fewest mishaps, so
+each is explored once, with all the mishaps it may still meet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import cbor2
+
+from controller.table.draft import Decision
+from controller.table.evolve import evolve
+from controller.table.faults import FAULTS
+from controller.table.inputs import Fact, OperatorEvent, Refusal
+from controller.table.machine import TableMachine
+from controller.table.phases import Phase
+from controller.table.profiles import TableRules
+from controller.table.rules import awaited, decide, expected, judge
+from controller.table.state import Dealt, TableState, checkpoint, initial, restore
+from controller.table.view import snapshot
+from tests.support.explore_laws import (
+    Broken,
+    Room,
+    check,
+    same_for_another_face,
+    same_outputs,
+    state_holds,
+    step,
+    twin,
+)
+from tests.support.explore_moves import Move, all_taps, moves
+
+OPEN = OperatorEvent("open")
+
+
+@dataclass
+class Report:
+    """What an exploration met."""
+
+    states: int = 0
+    transitions: int = 0
+    refusals: int = 0
+    by_mishaps: Counter[int] = field(default_factory=Counter)
+    phases: set[Phase] = field(default_factory=set)
+    ways: set[tuple[Phase, str, Phase]] = field(default_factory=set)
+    faults: set[str] = field(default_factory=set)
+    refused: set[tuple[Phase, str, str]] = field(default_factory=set)
+    dead_ends: list[Node] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        by = ", ".join(f"{n} after {m} mishaps" for m, n in sorted(self.by_mishaps.items()))
+        return (
+            f"{self.states} states ({by}), {self.transitions} transitions, {self.refusals} refusals, "
+            f"{len(self.phases)} phases, {len(self.faults)} kinds of faults"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state met: how it was first reached, and how many steps after the last mishap."""
+
+    state: TableState
+    room: Room
+    parent: Node | None = None
+    by: str = "start"
+    steps: int = 0
+
+    def path(self) -> str:
+        node, names = self, []
+        while node.parent is not None:
+            names.append(node.by)
+            node = node.parent
+        return " > ".join(reversed(names))
+
+
+_OTHER_NAME = {"A": "B", "B": "A"}
+
+
+def key(state: TableState, room: Room) -> tuple[Any, ...]:
+    """What tells two states apart.
+
+    Left out, for no judgement reads them: `seq`, `boot`, idempotency `keys`, the number of the round and of
+    the shoe beyond "the first", `first_fact`, causes and numbers of faults (of those mended by a restart it
+    is kept whether one came since), a proof's cycle, event numbers and boot counters of devices (moves are
+    relative to them), serial and firmware (constant once known), verdicts.
+    Kept as a relation: tokens (none, the shuffler's, an older one), faces (how often each came, seen or not;
+    which face it is does not matter), unaccounted cards (none known, 0, some), surplus (none, some).
+    The batches differ in nothing but their names: the one that was in the last shoe is called A here.
+    """
+    shoe, shuffler, round_ = state.shoe, state.shuffler, state.round
+    ids = list(state.batches)
+    name: Any = dict(zip(ids, ids, strict=True)).get
+    if shoe.last_batch == ids[1]:
+        ids.reverse()
+        name = _OTHER_NAME.get
+    return (
+        state.phase,
+        tuple(
+            (
+                tuple(sorted(b.cards.items())),
+                b.proof and (b.proof.token == shuffler.token),
+                b.cut,
+                b.unfit,
+                bool(b.back),
+            )
+            for b in map(state.batches.__getitem__, ids)
+        ),
+        (
+            name(shuffler.batch),
+            shuffler.stage,
+            shuffler.token is None,
+            shuffler.counter is None,
+            shuffler.surplus > 0,
+        ),
+        (
+            name(shoe.batch),
+            shoe.number == 0,
+            tuple(sorted((n, shoe.unseen.get(face, 0)) for face, n in shoe.drawn.items() if face)),
+            shoe.drawn.get("", 0),
+            shoe.empty,
+            shoe.closing,
+            shoe.cut_seen,
+            shoe.cut_at,
+            shoe.unaccounted and 1,
+            _dealt(shoe.early, state),
+        ),
+        round_ and (round_.boxes, _dealt(round_.cards, state)),
+        state.last_boxes,
+        state.cutter,
+        state.declined,
+        tuple(sorted((name, d.up, d.known, d.boot is None) for name, d in state.devices.items())),
+        tuple(p.name for p in state.pending.values()),
+        frozenset((f.code, name(f.batch), f.device, _restarted(state, f)) for f in state.faults),
+        room.key(name),
+    )
+
+
+def _dealt(cards: tuple[Dealt, ...], state: TableState) -> tuple[Any, ...]:
+    return tuple((c.to, c.card and state.shoe.drawn.get(c.card, 0) > 1, c.seen) for c in cards)
+
+
+def _restarted(state: TableState, fault: Any) -> bool:
+    return FAULTS[fault.code].gone == "restarted" and state.booted_at > fault.again
+
+
+class Explorer:
+    """One exploration of one table with at most `mishaps` on a path, and `after` steps after the last one."""
+
+    def __init__(self, rules: TableRules, mishaps: int, after: int) -> None:
+        self.rules, self.mishaps, self.after = rules, mishaps, after
+        self.machine = TableMachine(rules, initial(rules))
+        self.taps = all_taps(rules)
+        self.report = Report()
+        self._shut: set[tuple[Phase, str]] = set()
+        self._back: list[list[int]] = []
+        self._unexplored: list[int] = []
+
+    def run(self) -> Report:
+        """Explore everything. Raises Broken with the shortest path that breaks an invariant."""
+        start = Node(self._begun(), Room())
+        numbers = {key(start.state, start.room): 0}
+        nodes: list[Node] = [start]
+        self._back.append([])
+        level: deque[int] = deque([0])
+        for spent in range(self.mishaps + 1):
+            later: dict[int, None] = {}
+            while level:
+                number = level.popleft()
+                node = nodes[number]
+                self.report.by_mishaps[spent] += 1
+                if spent and spent == self.mishaps and node.steps > self.after:
+                    self._unexplored.append(number)
+                    continue
+                for move, facts, after, room in self._steps(node, spent):
+                    found = key(after, room)
+                    to = numbers.get(found)
+                    if to is None:
+                        self._replay(node.state, facts, after)
+                        to = numbers[found] = len(nodes)
+                        steps = 0 if move.cost else node.steps + 1
+                        nodes.append(Node(after, room, node, move.name, steps))
+                        self._back.append([])
+                        (level.append if not move.cost else later.setdefault)(to)
+                    elif to in later and not move.cost:
+                        del later[to]
+                        nodes[to] = Node(after, room, node, move.name, node.steps + 1)
+                        level.append(to)
+                    if not move.cost:
+                        self._back[to].append(number)
+            level = deque(later)
+        self.report.states = len(nodes)
+        self._dead_ends(nodes)
+        return self.report
+
+    def _begun(self) -> TableState:
+        """A table in service that was never opened: both devices answer. Without one it is a mishap."""
+        state = initial(self.rules)
+        for name in ("crash", "shoe up", "shuffler up"):
+            move = next(m for m in moves(self.rules, state, (), False, 1) if m.name == name)
+            found = decide(self.rules, state, move.given)
+            assert isinstance(found, Decision)
+            state = found.states[-1]
+        return state
+
+    # --- one state ---
+
+    def _steps(self, node: Node, spent: int) -> list[tuple[Move, tuple[Fact, ...], TableState, Room]]:
+        state, rules = node.state, self.rules
+        try:
+            self._state(node)
+        except Broken as broken:
+            raise Broken(f"{broken}; in {state.phase.value} after: {node.path()}") from None
+        whole, out, other = key(state, node.room), [], twin(rules, state, node.room)
+        for move in moves(rules, state, self.taps, node.room.letting_out, self.mishaps - spent):
+            try:
+                step_ = self._step(node, move, other)
+            except Broken as broken:
+                where = f"in {state.phase.value} after: {node.path()} > {move.name}"
+                raise Broken(f"{broken}; {where}") from None
+            except Exception as error:
+                error.add_note(f"in {state.phase.value} after: {node.path()} > {move.name}")
+                raise
+            if step_ is not None:
+                out.append((move, *step_))
+        check(key(state, node.room) == whole, "nothing that was tried changed the state itself")
+        return out
+
+    def _state(self, node: Node) -> None:
+        state, rules = node.state, self.rules
+        self.report.phases.add(state.phase)
+        self.report.faults.update(f.code for f in state.faults)
+        state_holds(rules, state, node.room)
+        check(restore(_journaled(checkpoint(state))) == state, "a checkpoint is the whole state (S9)")
+        if not state.faults and not state.pending and all(d.up for d in state.devices.values()):
+            lead = expected(rules, state) or awaited(state)
+            check(bool(lead), "a table with nothing wrong knows what is next")
+        other = twin(rules, state, node.room)
+        if other is not None:
+            check(snapshot(rules, other) == snapshot(rules, state), "M10: the view tells an unseen card")
+
+    def _step(
+        self, node: Node, move: Move, other: TableState | None
+    ) -> tuple[tuple[Fact, ...], TableState, Room] | None:
+        state, rules = node.state, self.rules
+        if isinstance(move.given, OperatorEvent):
+            if not self._accepted(node, move.given):
+                self.report.refusals += 1
+                return None
+        found = decide(rules, state, move.given)
+        assert isinstance(found, Decision)
+        self.report.transitions += 1
+        before = state
+        for fact, after in zip(found.facts, found.states, strict=True):
+            self._follow(before, fact, after)
+            before = after
+        if other is not None:
+            same_outputs(rules, move, found, other)
+        same_for_another_face(rules, state, move, found)
+        return found.facts, before, step(rules, state, move, found, node.room)
+
+    def _accepted(self, node: Node, tap: OperatorEvent) -> bool:
+        """Rules and machine say the same; a refusal tells what is expected instead, or what is awaited."""
+        state = node.state
+        if (state.phase, tap.event) in self._shut:
+            return False
+        judged = judge(self.rules, state, tap)
+        accepted = not isinstance(judged, Refusal)
+        if isinstance(judged, Refusal) and judged.code in ("unexpected", "unknown_event"):
+            # out of phase is a matter of the phase alone, so both judges are asked once a phase
+            if tap.event != "cutting_card_at":
+                self._shut.add((state.phase, tap.event))
+        check(self.machine.may(state, tap) is accepted, f"law 8: rules and machine differ on {tap.event}")
+        if isinstance(judged, Refusal):
+            met = (state.phase, tap.event, judged.code)
+            if met not in self.report.refused:
+                self.report.refused.add(met)
+                self._refusal(state, tap)
+        return accepted
+
+    def _refusal(self, state: TableState, tap: OperatorEvent) -> None:
+        """It says what to do instead: what is expected, what is awaited, or how a fault is mended."""
+        refusal = decide(self.rules, state, tap)
+        assert isinstance(refusal, Refusal)
+        waits = awaited(state) is not None or refusal.code in ("fault_latched", "device_absent")
+        waits = waits or not all(d.up for d in state.devices.values())
+        named = any(FAULTS[f.code].remedy for f in state.faults)
+        check(bool(refusal.expected) or waits or named, f"a refused {tap.event} names nothing to do instead")
+
+    def _follow(self, before: TableState, fact: Fact, after: TableState) -> None:
+        """The machine goes along."""
+        check(after.seq == before.seq + 1, "the count of facts")
+        if "moves" in fact.data:
+            self.machine.may(before, OPEN)  # sets the machine where the state is
+            self.machine.follow(before, fact, after)
+            self.report.ways.add((before.phase, fact.data["moves"][0], after.phase))
+        else:
+            check(before.phase is after.phase, "law 8: a phase changes by a listed move alone")
+
+    def _replay(self, before: TableState, facts: tuple[Fact, ...], after: TableState) -> None:
+        """The facts as the journal holds them lead to the same state."""
+        for fact in facts:
+            before = evolve(
+                before, Fact(fact.kind, fact.source, _journaled(fact.data), _journaled(fact.sealed))
+            )
+        check(before == after, "S9: the replay differs")
+
+    # --- the whole ---
+
+    def _dead_ends(self, nodes: list[Node]) -> None:
+        """States from which no honest step and no tap leads to a next round, though nothing forbids one.
+
+        What was not explored further counts as no dead end, nor does a fault that only a new batch or a
+        restart mends.
+        """
+        reached = [n.state.phase is Phase.BETWEEN_ROUNDS and not n.state.faults for n in nodes]
+        for number in self._unexplored:
+            reached[number] = True
+        queue = deque(i for i, home in enumerate(reached) if home)
+        while queue:
+            for source in self._back[queue.popleft()]:
+                if not reached[source]:
+                    reached[source] = True
+                    queue.append(source)
+        for node, home in zip(nodes, reached, strict=True):
+            if not home and not any(FAULTS[f.code].gone in ("never", "restarted") for f in node.state.faults):
+                self.report.dead_ends.append(node)
+
+
+def _journaled(value: Any) -> Any:
+    return cbor2.loads(cbor2.dumps(value, canonical=True))

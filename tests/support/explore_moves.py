@@ -1,0 +1,297 @@
+"""What can happen to the small table next: every tap, device fact, fault and crash, each with its meaning.
+
+`means` is what happened in the room, for the observer in `explore_laws`; the core sees `given` alone. `cost`
+0 is what honest machines do, and every tap whatever; 1 is a mishap, of which a path has a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from controller.table.inputs import Booted, Ended, Observed, OperatorEvent, Role, Trouble
+from controller.table.phases import IN_ROUND, TAPS, Phase
+from controller.table.profiles import TableRules
+from controller.table.state import Cycle, Place, TableState
+from devices import events as ev
+from devices.events import DECK, Sense
+from firmware_bridge.link import Done, NotSent, Refused, Unknown
+
+DEALER, SUPERVISOR = frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})
+SHOE, SHUFFLER = "shoe", "shuffler"
+STRANGE = "ff" * 16
+"""A token that is never ours."""
+
+
+class SmallTable(TableRules):
+    """A table of one short deck a batch, where one card on either side of the cut is enough."""
+
+    deck = DECK[:6]
+    min_cut = 1
+
+
+class TinyTable(SmallTable):
+    """The least that a round with one box and its burn card can be played from."""
+
+    deck = DECK[:5]
+
+
+class Move(NamedTuple):
+    name: str
+    given: Any
+    """An input of the core; a device's event is made when it is wanted."""
+    cost: int = 0
+    means: str = ""
+
+
+def all_taps(rules: TableRules) -> tuple[Move, ...]:
+    """Every operator event with its few arguments, right and wrong; `clear` depends on the state."""
+    size, least = rules.batch_size, rules.least_behind_cutting_card
+    batches: list[dict[str, Any]] = [{"batch": b} for b in ("A", "B", "C")]
+    seats = [{"box": n} for n in ("1", "2", "dealer")]
+    arguments: dict[str, list[dict[str, Any]]] = {
+        "load_shuffler": batches,
+        "load_shoe": batches,
+        "offer_cut": [*seats, {"box": "1", "refused": True}, {"box": "2", "refused": True}, {}],
+        "cut": [{"position": n} for n in (0, 1, size - 1, size)],
+        "insert_cutting_card": [{"position": n} for n in (least - 1, least, size - 1, size)],
+        "bets_closed": [{"boxes": "1"}, {"boxes": "1,2"}, {"boxes": ""}, {"boxes": "3"}],
+        "cutting_card_at": [*seats, {}],
+        "collect_rack": [
+            {"gauge": "full"},
+            {"gauge": "full", "shoe_empty": True},
+            {"gauge": "short"},
+            {"gauge": "over", "other_backs": 1},
+        ],
+    }
+    found = []
+    for event in (*(t for t in TAPS if t != "clear"), "no_such_event"):
+        for args in arguments.get(event, [{}]):
+            wrong = args.get("gauge") in ("short", "over") or ("shoe_empty" in args)
+            name = " ".join([event, *(f"{k}={v}" for k, v in args.items())])
+            found.append(Move(name, OperatorEvent(event, args, "ann", DEALER), int(wrong), "tap"))
+    return tuple(found)
+
+
+def moves(
+    rules: TableRules, state: TableState, taps: tuple[Move, ...], letting_out: bool, budget: int
+) -> Iterator[Move]:
+    """All that may happen in `state` at a cost within `budget`. With a command in flight all but its end is
+    a mishap.
+    """
+    busy = bool(state.pending)
+    if not busy or budget:
+        for move in _others(rules, state, taps, letting_out):
+            cost = max(move.cost, busy)
+            if cost <= budget:
+                given = move.given() if callable(move.given) else move.given
+                yield Move(move.name, given, cost, move.means)
+    yield from (move for move in _ends(rules, state) if move.cost <= budget)
+
+
+def _others(
+    rules: TableRules, state: TableState, taps: tuple[Move, ...], letting_out: bool
+) -> Iterator[Move]:
+    yield from taps
+    for fault in state.faults:
+        for roles, who in ((DEALER, "dealer"), (SUPERVISOR, "supervisor")):
+            yield Move(f"clear {fault.code} as {who}", _clear(fault.id, roles), 0, "tap")
+    yield Move("clear no fault", _clear("F0", SUPERVISOR), 0, "tap")
+    yield from _shoe(rules, state)
+    yield from _shuffler(rules, state, letting_out)
+    yield from _links(rules, state)
+    yield Move("crash", Booted(f"{state.seq:032x}"), 1, "boot")
+    for code in ("crashed", "key_missing"):
+        yield Move(f"trouble {code}", Trouble(code, "detail"), 1)
+
+
+def _clear(fault: str, roles: frozenset[Role]) -> OperatorEvent:
+    return OperatorEvent("clear", {"fault": fault}, "ann", roles)
+
+
+def _event(
+    state: TableState, kind: type[ev.DeviceEvent], device: str, **fields: Any
+) -> Callable[[], Observed]:
+    def made() -> Observed:
+        n = state.device(device).n + 1
+        return Observed(kind(device=device, n=n, seq=n, raw=b"raw", **fields))
+
+    return made
+
+
+def fresh(rules: TableRules, state: TableState, skip: int = 0) -> str | None:
+    """The face of the next card: the first of the deck that has not come out of this shoe."""
+    left = [face for face in rules.deck if face not in state.shoe.drawn]
+    return left[skip] if len(left) > skip else None
+
+
+def _shoe(rules: TableRules, state: TableState) -> Iterator[Move]:
+    batch, wrong = state.shoe.batch, 1
+    backs = Sense.BACK in rules.shoe_senses
+    face = fresh(rules, state) or rules.deck[0]
+
+    def card(name: str, cost: int, means: str = "card", **fields: Any) -> Move:
+        whole = {"card": face, "back": rules.back(batch) if batch and backs else None, **fields}
+        return Move(name, _event(state, ev.CardDrawn, SHOE, **whole), cost, means)
+
+    if batch is None:
+        for back in ("red", "blue", "green", None):
+            yield card(f"stray {back} card", wrong, back=back)
+    else:
+        left = state.batches[batch].at(Place.SHOE)
+        due = state.phase in (Phase.BURN_DUE, Phase.DEALING, Phase.HOLE_CARD, Phase.PLAYING, Phase.SHOE_END)
+        yield card("card", int(not (due and left and fresh(rules, state))))
+        yield card("face-up card", wrong, face_up=True)
+        yield card("unread card", wrong, card=None)
+        if state.shoe.drawn:
+            yield card("the first card again", wrong, card=next(iter(state.shoe.drawn)) or face)
+            yield card("the last card again", wrong, card=next(reversed(state.shoe.drawn)) or face)
+        if backs:
+            other = rules.back(rules.other(batch))
+            yield card("card of the other back", wrong, "foreign card", back=other)
+            yield card("card of unread back", wrong, back=None)
+    honest = batch is not None and not state.shoe.cut_seen and state.phase is not Phase.SHOE_END
+    if Sense.CUT_CARD in rules.shoe_senses:
+        yield Move("cutting card", _event(state, ev.CutCard, SHOE), int(not honest), "cutting card")
+    if Sense.EMPTY in rules.shoe_senses:
+        empty = batch is not None and not state.batches[batch].at(Place.SHOE) and not state.shoe.empty
+        empty = empty and state.phase not in IN_ROUND
+        yield Move("shoe empty", _event(state, ev.ShoeEmpty, SHOE), int(not empty))
+    yield Move("gap in the shoe's events", _event(state, ev.GapPossible, SHOE, missing=1), wrong)
+    yield Move("lid of the shoe", _event(state, ev.Lid, SHOE, open=True), wrong)
+
+
+def _shuffler(rules: TableRules, state: TableState, letting_out: bool) -> Iterator[Move]:
+    shuffler, size = state.shuffler, rules.batch_size
+    counter, token, batch = shuffler.counter or 0, shuffler.token, shuffler.batch
+    back = rules.back(batch or "A")
+    inside = state.batches[batch].at(Place.SHUFFLER) if batch else 0
+
+    def event(
+        what: str, cost: int, means: str, kind: type[ev.DeviceEvent], token: str | None = None, **fields: Any
+    ) -> Move:
+        return Move(what, _event(state, kind, SHUFFLER, token=token, **fields), cost, means)
+
+    starting, running = shuffler.stage is Cycle.STARTING, shuffler.stage is Cycle.RUNNING
+    yield event("cycle started", int(not starting), "started", ev.CycleStarted, token, cycle=counter + 1)
+    yield event("cycle started by another", 1, "foreign", ev.CycleStarted, STRANGE, cycle=counter + 1)
+    yield event("cycle started, counter jumps", 1, "foreign", ev.CycleStarted, token, cycle=counter + 2)
+
+    whole: dict[str, Any] = {
+        "cycle": counter,
+        "count": size,
+        "mode": "shuffle",
+        "composition": dict.fromkeys(rules.deck, rules.decks),
+        "backs": {back: size},
+    }
+    yield event("cycle completed", int(not running), "completed", ev.CycleCompleted, token, **whole)
+    yield event("cycle of another completed", 1, "foreign", ev.CycleCompleted, STRANGE, **whole)
+    odd = {**whole["composition"], rules.deck[0]: 0, rules.deck[1]: 2}
+    other = rules.back(rules.other(batch or "A"))
+    wrong: Mapping[str, dict[str, Any]] = {
+        "wrong cycle": {"cycle": counter + 1},
+        "a card too few": {"count": size - 1, "backs": {back: size - 1}},
+        "sort mode": {"mode": "sort"},
+        "backs left out": {"backs": {}},
+        "all of the other back": {"backs": {other: size}},
+        "one of the other back": {"backs": {back: size - 1, other: 1}},
+        "one too many of a kind": {"composition": odd},
+        "a card not recognised": {"unread": 1},
+    }
+    for name, changes in wrong.items():
+        report = {**whole, **changes}
+        yield event(f"cycle completed, {name}", 1, "spoilt", ev.CycleCompleted, token, **report)
+    yield event("cycle aborted", 1, "stopped", ev.CycleAborted, cycle=counter, cause="x")
+    yield event("jam", 1, "spoilt", ev.Jam, place="exit")
+    yield event("fault of the shuffler", 1, "stopped", ev.FaultRaised, code="1", name="x")
+    yield event("door open", 1, "spoilt", ev.Door, open=True)
+    yield event("door shut", 1, "", ev.Door, open=False)
+    yield event("gap in the shuffler's events", 1, "spoilt", ev.GapPossible, missing=None)
+    proof = state.batches[batch].proof if batch else None
+    ours = proof.token if proof else None
+    if ours:
+        yield event(
+            "batch out", int(not letting_out), "out whole", ev.BatchReleased, ours, count=size, inside=0
+        )
+    part = 0 < inside < size
+    yield event("batch lifted out", int(not part), "out", ev.BatchReleased, count=inside, inside=0)
+    yield event("batch out but a card", 1, "out but one", ev.BatchReleased, ours, count=size - 1, inside=1)
+    yield event("batch out, a card lost", 1, "out", ev.BatchReleased, ours, count=size - 1, inside=0)
+    yield event("batch out, uncounted", 1, "", ev.BatchReleased, ours)
+
+
+def _links(rules: TableRules, state: TableState) -> Iterator[Move]:
+    """Sessions that begin and end: as before, after a restart of the device, with another device."""
+
+    def up(name: str, cost: int, means: str, device: str, *, boot: int, serial: str, **status: Any) -> Move:
+        who = {"serial": serial, "firmware": "1"}
+        return Move(
+            name, _event(state, ev.LinkUp, device, boot=boot, identity=who, status=status), cost, means
+        )
+
+    shoe, out = state.device(SHOE), state.shoe.count + state.shoe.foreign
+    boot = shoe.boot or 1
+    yield up("shoe up", int(shoe.up), "up", SHOE, boot=boot, serial="SH1", drawn=out)
+    if shoe.boot is not None:
+        for name, drawn in (("", out), (", a card unseen", out + 1), (", count unknown", None)):
+            yield up(f"shoe rebooted{name}", 1, "up", SHOE, boot=boot + 1, serial="SH1", drawn=drawn)
+        yield up("another shoe", 1, "", SHOE, boot=1, serial="SH2", drawn=out)
+        yield Move("shoe down", _event(state, ev.LinkDown, SHOE, reason="x"), 1)
+
+    device, shuffler = state.device(SHUFFLER), state.shuffler
+    boot, counter, batch = device.boot or 1, shuffler.counter or 0, shuffler.batch
+    held = state.batches[batch].at(Place.SHUFFLER) if batch else 0
+    stage = "done" if shuffler.stage is Cycle.PROVED else "loaded" if batch else "empty"
+    now = {"cycle": counter, "token": shuffler.token, "inside": held, "state": stage}
+    yield up("shuffler up", int(device.up), "up", SHUFFLER, boot=boot, serial="SF1", **now)
+    if device.boot is None:
+        return
+    if shuffler.stage is Cycle.STARTING:
+        began = {**now, "cycle": counter + 1}
+        yield up("shuffler up, cycle begun", int(device.up), "up", SHUFFLER, boot=boot, serial="SF1", **began)
+    later = {**now, "cycle": counter + 2, "token": STRANGE}
+    yield up("shuffler up, cycle of another", 1, "foreign", SHUFFLER, boot=boot, serial="SF1", **later)
+    rebooted: list[tuple[str, str, dict[str, Any]]] = [
+        ("", "rebooted", {}),
+        (", cycle forgotten", "spoilt", {"token": None, "state": "loaded"}),
+        (", empty", "emptied", {"inside": 0, "state": "empty", "token": None}),
+        (", a card in it", "rebooted" if held <= 1 else "emptied but one", {"inside": 1}),
+        (", a card too many", "spoilt", {"inside": held + 1}),
+    ]
+    for name, means, changes in rebooted:
+        status = {**now, **changes}
+        yield up(f"shuffler rebooted{name}", 1, means, SHUFFLER, boot=boot + 1, serial="SF1", **status)
+    yield up("another shuffler", 1, "", SHUFFLER, boot=1, serial="SF2", **now)
+    yield Move("shuffler down", _event(state, ev.LinkDown, SHUFFLER, reason="x"), 1)
+
+
+def _ends(rules: TableRules, state: TableState) -> Iterator[Move]:
+    """The one end of the oldest command in flight, in every way it can end."""
+    call = next(iter(state.pending), None)
+    if call is None:
+        yield Move("end of nothing", Ended(SHUFFLER, "C0", Done({})), 1)
+        return
+    name, shuffler = state.pending[call].name, state.shuffler
+    counter, size = shuffler.counter or 0, rules.batch_size
+    settings = {"decks": rules.decks, "cards_per_deck": len(rules.deck), "mode": "shuffle"}
+    good = {"settings": {**settings, "recognition": True}, "crc_ok": True}
+    status = {"inside": size, "cycle": counter, "token": shuffler.token}
+    answers: dict[str, list[tuple[str, int, str, dict[str, Any]]]] = {
+        "settings": [
+            ("", 0, "", good),
+            (" in sort mode", 1, "", {**good, "settings": {**good["settings"], "mode": "sort"}}),
+            (" with a wrong check", 1, "", {**good, "crc_ok": False}),
+        ],
+        "status": [
+            ("", 0, "", {**status, "token": None}),
+            (", cycle begun", int(shuffler.stage is Cycle.CHECKING), "", {**status, "cycle": counter + 1}),
+            (", counter jumps", 1, "status foreign", {**status, "cycle": counter + 2, "token": STRANGE}),
+            (", a card too few", 1, "", {**status, "inside": size - 1, "token": None}),
+        ],
+        "start": [("", 0, "", {"cycle": counter + 1})],
+        "release": [("", 0, "", {"count": size, "inside": 0})],
+    }
+    for shown, cost, means, answer in answers[name]:
+        yield Move(f"{name} done{shown}", Ended(SHUFFLER, call, Done(answer)), cost, means)
+    for word, outcome in (("refused", Refused("3")), ("not sent", NotSent("x")), ("unknown", Unknown("x"))):
+        yield Move(f"{name} {word}", Ended(SHUFFLER, call, outcome), 1, f"{name} {word}")
