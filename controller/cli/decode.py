@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, cast
 
 import typer
 
@@ -109,14 +109,9 @@ def set_up(spec: DriverSpec, given: Sequence[str] | None) -> DriverSpec:
     )
 
 
-class _Piece(NamedTuple):
-    """Bytes that arrived together at `now` (s since the first). `at` is the time of day, if it is known."""
-
-    data: bytes
-    now: float
-    at: datetime | None = None
-    inbound: bool = True
-    packets: bool = False
+_Piece = tuple[bytes, float, datetime | None, bool, bool]
+"""Bytes that arrived together, when (s since the first), the time of day if it is known, whether they came
+from the device, and whether they are one USB transfer. A plain tuple: each raw byte may be a piece."""
 
 
 def _decode(spec: DriverSpec, batches: Iterator[Iterable[_Piece]], *, as_json: bool) -> None:
@@ -229,11 +224,15 @@ def _paced(chunks: Iterator[bytes], rate: float) -> Iterator[Iterable[_Piece]]:
     step = max(1, int(rate * STEP_S))
     size = 0
     for chunk in chunks:
-        yield (
-            _Piece(chunk[at : at + step], (size + min(at + step, len(chunk))) / rate)
-            for at in range(0, len(chunk), step)
-        )
+        yield _stepped(chunk, size, step, rate)
         size += len(chunk)
+
+
+def _stepped(chunk: bytes, before: int, step: int, rate: float) -> Iterator[_Piece]:
+    """A chunk that `before` bytes have passed before."""
+    for at in range(0, len(chunk), step):
+        piece = chunk[at : at + step]
+        yield piece, (before + at + len(piece)) / rate, None, True, False
 
 
 def _recorded(file: str) -> Iterator[Iterable[_Piece]]:
@@ -263,7 +262,7 @@ def _timed(records: Iterator[Record]) -> Iterator[Iterable[_Piece]]:
         at = epoch + timedelta(microseconds=record.at // 1000)
         for begin in range(0, len(record.data), CHUNK):
             data = record.data[begin : begin + CHUNK]
-            yield (_Piece(data, now, at, record.inbound, record.packets),)
+            yield ((data, now, at, record.inbound, record.packets),)
 
 
 def _note(text: str) -> None:
