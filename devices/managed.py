@@ -128,6 +128,7 @@ class Managed:
         self._since = 1 if setup.resume.seq is None else setup.resume.seq + 1
         self._serial = setup.resume.serial
         self._foreign = False  # the device of this session is not the one whose events we know
+        self._went_back = False  # told once a start of the device
         self._earlier: dict[int, int] = {}  # `_since` of boots before this one
         self._proven = True  # an answer fitted its session since the last restart
         self._phase = Phase.CLOSED
@@ -149,8 +150,10 @@ class Managed:
         if self._phase is Phase.CLOSED:
             return []
         out: list[DriverOutput] = []
+        self._babble = True
         for item in self._decoder.feed(data):
             if isinstance(item, smp_console.Packet):
+                self._babble = False
                 out += self._packet(item.data, now)
             else:
                 out += self._noise([item], now)
@@ -201,6 +204,7 @@ class Managed:
         self._echoed = 0
         self._session: dict[str, dict[str, Any]] = {}
         self._wrong: str | None = None  # what the last answer broke
+        self._babble = False  # something came that was no packet
         self._withheld = 0  # answers in a row without the event that is there
         self._waits = self._wait_ms > 0
         self._parked_s = 0.0
@@ -265,6 +269,7 @@ class Managed:
                 return self._restart(RESTARTED, now)
             self._since = ring.next
         elif before != boot:
+            self._went_back = False
             self._earlier[before] = self._since
             self._since = self._earlier.pop(boot, 1)
             while len(self._earlier) > BOOTS:
@@ -389,12 +394,24 @@ class Managed:
             case Refused(_, name):
                 return self._fail(f"the device refused to tell its events ({name})", now)
             case _:
-                return self._fail(self._silent(outcome), now)
+                return [*self._forgot(now), *self._fail(self._silent(outcome), now)]
+
+    def _forgot(self, now: float) -> list[DriverOutput]:
+        """It forgot its numbers: what it tells once they are past ours is not all that happened."""
+        if self._wrong != WENT_BACK or self._went_back:
+            return []
+        self._went_back = True
+        return [self._event(GapPossible, now, missing=None)]
 
     def _silent(self, outcome: link.Outcome) -> str:
         if self._wrong is not None:
             return f"the device's answers make no sense: {self._wrong}"
         reason = outcome.reason if isinstance(outcome, Unknown | NotSent) else ""
+        if self._babble:
+            return (
+                f"bytes come, and none of them is of the managed protocol ({reason}): check the driver's "
+                "name and the line rate (baud)"
+            )
         return f"the device is silent ({reason}): check its power, its cable, its port and its driver's name"
 
     # Events

@@ -207,6 +207,8 @@ def _status(s: Mapping[str, Any]) -> Iterator[str]:
 def _port(port: Mapping[str, Any], *, up: bool) -> str:
     if port.get("hint"):
         return str(port["hint"])
+    if not up and port.get("link") == "open":
+        return f"no session with the device yet ({port['text']}); `journal tail` tells why the last one ended"
     if not up:
         return port.get("text") or "waiting"
     age = port.get("last_frame_s")

@@ -156,18 +156,31 @@ def _judge_empty(draft: Draft) -> None:
 
 def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict[str, Any]:
     """After a restart of the shoe: how many cards it drew that this table did not see, if it can tell."""
-    if was_boot is None or event.boot == was_boot or state.shoe.batch is None:
+    if was_boot is None or state.shoe.batch is None:
         return {}
+    drawn, told = event.status.get("drawn"), state.shoe.count + state.shoe.foreign
+    if event.boot == was_boot:
+        return {"unaccounted": None} if _forgot(state, event) else {}
+    return {"unaccounted": drawn - told if isinstance(drawn, int) else None}
+
+
+def _forgot(state: TableState, event: ev.LinkUp) -> bool:
+    """Whether it counts fewer cards than it told: it lost its memory and did not count the start."""
     drawn = event.status.get("drawn")
-    return {"unaccounted": drawn - state.shoe.count - state.shoe.foreign if isinstance(drawn, int) else None}
+    return isinstance(drawn, int) and drawn < state.shoe.count + state.shoe.foreign
 
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
     """A shoe that started again while it held cards is not trusted until the counts agree (S9)."""
-    if was_boot is not None and event.boot != was_boot and draft.state.shoe.batch is not None:
+    if was_boot is None or draft.state.shoe.batch is None:
+        return
+    changed = event.boot != was_boot
+    if changed or _forgot(draft.state, event):
         draft.latch(
             "shoe_rebooted",
-            "the shoe's start counter changed",
+            "the shoe's start counter changed"
+            if changed
+            else "the shoe counts fewer cards than it told, though its start counter is the same",
             batch=draft.state.shoe.batch,
             device=event.device,
         )

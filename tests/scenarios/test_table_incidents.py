@@ -531,3 +531,19 @@ def test_a_batch_that_is_not_whole_is_not_started():
     t.end(Done({"count": 36, "inside": 16}))
     t.event(ev.BatchReleased, "shuffler", count=36, inside=16, token=token)
     assert t.refused("start_shuffle").code == "batch_not_whole"
+
+
+@pytest.mark.rule("R-69")
+def test_a_shoe_that_lost_its_memory_without_counting_a_start_is_not_trusted():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1")
+    for card in ("8S", "9H", "2D"):
+        t.event(ev.CardDrawn, card=card, back="red")
+    identity = {"serial": "SH1", "firmware": "1"}
+    t.event(ev.LinkUp, boot=1, identity=identity, status={"drawn": t.state.shoe.count})
+    assert t.codes == []
+    t.event(ev.LinkUp, boot=1, identity=identity, status={"drawn": 0})
+    assert t.codes == ["shoe_rebooted"]
+    assert "counts fewer cards than it told" in t.state.faults[0].cause
+    assert t.state.shoe.unaccounted is None

@@ -250,3 +250,28 @@ def test_n01_a_stale_frame_and_the_good_one_in_one_read_cost_nothing() -> None:
     assert line.driver.counters.unasked > 100
     assert line.driver.counters.retries == 0
     assert all(packets_of(frame) == [frame] for frame in stale)
+
+
+def test_numbers_that_go_back_without_a_restart_are_a_gap_told_once() -> None:
+    line, shoe = numbered_from(20)
+    shoe.draw()
+    line.run(1.0)
+    line.device._ring = Ring(512)
+    line.run(20.0)
+    assert [(e.missing, e.seq) for e in line.of("gap_possible")] == [(None, None)]
+    for _ in range(30):
+        shoe.draw()
+    line.run(20.0)
+    assert len(line.of("gap_possible")) == 1
+    line.device.reboot()
+    shoe.draw()
+    line.run(5.0)
+    assert line.kinds[-2:] == ["rebooted", "card_drawn"]
+
+
+def test_a_line_that_talks_another_language_is_not_called_silent() -> None:
+    line, _shoe = shoe_line()
+    line.wire.up = lambda frame: [(0.0, b"\x05\x34\x44\xd1\xb7\x03")]
+    line.run(15.0)
+    reasons = [e.reason for e in line.of("link_down")]
+    assert any("none of them is of the managed protocol" in reason for reason in reasons), reasons
