@@ -187,7 +187,7 @@ class FirmwareHost:
     def start(self, now: float) -> Sequence[object]:
         self._framing = smp_packets if self.packets else smp_console
         self._decoder = self._framing.Decoder()
-        return [] if self._early(now) else self._greet(now)
+        return self._greet(now)
 
     def feed(self, data: bytes, now: float) -> Sequence[object]:
         out: list[object] = []
@@ -228,13 +228,6 @@ class FirmwareHost:
         return min((t for t in times if t is not None), default=None)
 
     # The session: echo with a nonce, then who is there and how much it takes at once
-
-    def _early(self, now: float) -> bool:
-        """A handle that opens again before the device can be back."""
-        if self._rejoin is None or now >= self._greet_at:
-            return False
-        self._phase = Phase.RESTING
-        return True
 
     def _greet(self, now: float) -> list[object]:
         self._phase, self._session = Phase.GREETING, None

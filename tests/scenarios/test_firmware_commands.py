@@ -286,6 +286,40 @@ def test_i37_unplugged_in_mid_upload_it_goes_on_when_it_is_back(
     assert "the upload goes on there" in ran.err
 
 
+def test_a_device_that_is_unplugged_for_good_is_given_up(
+    firmware: Call, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(jobs, "BACK_S", 0.5)
+    monkeypatch.setattr(upload, "BACK_S", 0.5)
+    monkeypatch.setattr(smp_job, "TURN_S", 0.1)
+    host = PtyHost(managed_shoe(), tmp_path / "shoe")
+    device, pump = host.device, host.pump
+    device.buffer = 384  # type: ignore[attr-defined]
+
+    def pulled(now: float) -> None:
+        pump(now)
+        if device.flash.received > 600:  # type: ignore[attr-defined]
+            host.unplug()
+
+    host.pump = pulled  # type: ignore[method-assign]
+    with served(host):
+        ran = firmware("upload", host.uri, file, "--json")
+    assert (ran.code, ran.json["outcome"]) == (3, "unknown")
+    assert "the device was not there again within 0.5 s" in ran.err
+    assert "shoe is not there" in ran.err.splitlines()[-1]
+
+
+def test_only_what_writes_pushes_the_answers_of_other_hosts_out(firmware: Call) -> None:
+    device = managed_shoe()
+    echoes, answer = [], device._commands[0, 0, 2]
+    device._commands[0, 0, 2] = lambda body: echoes.append(body) or answer(body)  # type: ignore[func-returns-value]
+    with served(TcpHost(device)) as host:
+        firmware("list", host.uri)
+        assert len(echoes) == 1
+        firmware("confirm", host.uri)
+        assert len(echoes) == 5
+
+
 # What is shown meanwhile
 
 

@@ -76,6 +76,15 @@ def test_only_what_runs_is_confirmed_and_only_once_it_was_tried():
     assert w.device.flash.trial is False
 
 
+def test_i34_a_confirmation_counts_when_the_device_lists_it():
+    w = World()
+    w.do("upload")
+    w.do("reset")
+    w.device.images.set_state = w.device.images.state
+    end = w.do("confirm")
+    assert (end.code, "is not confirmed; what runs: 1.2.0" in end.name) == ("not_confirmed", True)
+
+
 def test_an_upload_while_an_image_is_on_trial_would_erase_the_way_back():
     w = World()
     w.do("upload")
