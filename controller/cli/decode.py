@@ -92,7 +92,8 @@ def set_up(spec: DriverSpec, given: Sequence[str] | None) -> DriverSpec:
         key, equals, value = text.partition("=")
         if not equals or key not in spec.options:
             near = difflib.get_close_matches(key, spec.options, 1)
-            hint = f"did you mean {near[0]}=VALUE?" if near else "write KEY=VALUE"
+            hint = f"there is no option {key}" if equals else "write KEY=VALUE"
+            hint = f"did you mean {near[0]}=VALUE?" if near else hint
             known = "; ".join(f"{name}: {help_}" for name, help_ in spec.options.items()) or "none"
             raise CommandError(f"--option {text}: {hint} (options of {spec.name} are {known})")
         options[key] = int(value) if re.fullmatch("[0-9]{1,9}", value) else value

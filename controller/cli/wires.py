@@ -29,8 +29,11 @@ def open_wire(uri: str, spec: DriverSpec, *, write: bool) -> Receiver:
     Without `write` a device that only talks gets a receive-only form (law 10); a polled one must be asked.
     Raises BadUri, and what `record` raises.
     """
-    from firmware_bridge.transports import open_receiver, open_transport
+    from firmware_bridge.errors import BadUri
+    from firmware_bridge.transports import open_receiver, open_transport, parse_uri
 
+    if parse_uri(uri).scheme == "mem":
+        raise BadUri(f"{uri!r}: mem: is for tests in one process; `cutcard ports` lists the ports there are")
     asks = write or spec.polled
     return captured(open_transport(uri, spec.baud) if asks else open_receiver(uri, spec.baud))
 

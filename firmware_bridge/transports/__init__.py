@@ -79,20 +79,24 @@ def parse_uri(text: str) -> Uri:
     if scheme not in OPTIONS:
         raise BadUri(f"{text!r}: unknown kind of port {scheme!r}{_nearest(scheme, OPTIONS)}; write {_FORMS}")
     target, _, query = rest.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    for key, value in options.items():
+    options: dict[str, str] = {}
+    for key, value in parse_qsl(query, keep_blank_values=True):
+        if key in options:
+            raise BadUri(f"{text!r}: {key} is given twice; give it once")
         if key not in OPTIONS[scheme]:
             near = _nearest(key, OPTIONS[scheme]) or f"; {scheme}: has no such setting"
             raise BadUri(f"{text!r}: unknown setting {key!r}{near}")
         if key != "baud" and value not in _SWITCH:
             raise BadUri(f"{text!r}: {key} is on or off, not {value!r}")
+        options[key] = value
     if not target:
         raise BadUri(f"{text!r} names no port: write {_FORMS}")
     if scheme in {"usb", "usbhid"}:
         return Uri(text, scheme, target, usb=_usb_name(text, scheme, target), options=options)
     if scheme == "serial":
         named = None if target.startswith(("/", ".")) else _USB_NAME.fullmatch(target)
-        usb = _usb_name(text, scheme, target) if named else None
+        misnamed = ":" in target and "/" not in target
+        usb = _usb_name(text, scheme, target) if named or misnamed else None
         return Uri(text, scheme, target, baud=_baud(text, options), usb=usb, options=options)
     if scheme == "socket":
         host, _, port = target.rpartition(":")

@@ -372,7 +372,7 @@ def test_the_command_line_takes_the_other_readings(cutcard, tmp_path):
     [
         ("profil=strict", "--option profil=strict: did you mean profile=VALUE?"),
         ("profile", "--option profile: did you mean profile=VALUE?"),
-        ("x=1", "--option x=1: write KEY=VALUE (options of reshuffled are profile: tolerant (default"),
+        ("x=1", "--option x=1: there is no option x (options of reshuffled are profile: tolerant (default"),
         ("profile=lax", "--option: profile is one of tolerant, strict, not 'lax'"),
     ],
 )
@@ -387,6 +387,13 @@ def test_an_option_that_the_driver_does_not_read_is_an_error_with_the_nearest_na
         assert (code, out) == (2, "")
         assert says in err
         assert len(err.splitlines()) == 1
+
+
+def test_a_wire_of_tests_is_no_port_of_a_command(cutcard):
+    for command in (("monitor", "mem:x"), ("capture", "mem:x", "-o", "f"), ("send", "mem:x", "init")):
+        code, out, err = cutcard(*command, "--driver", "reshuffled")
+        assert (code, out) == (2, "")
+        assert "'mem:x': mem: is for tests in one process" in err
 
 
 def test_a_value_that_only_the_asking_form_reads_is_judged_too(cutcard):

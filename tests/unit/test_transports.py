@@ -147,6 +147,9 @@ class TestUri:
             ("usb:1209:0001:", "four hex digits each"),
             ("usb:1209:0001?detach=maybe", "detach is on or off, not 'maybe'"),
             ("usbhid:12:34", "four hex digits each"),
+            ("serial:0403:60", "write serial:VID:PID or serial:VID:PID:SERIAL with four hex digits each"),
+            ("serial:zzzz:6001:X", "four hex digits each"),
+            ("serial:/dev/ttyUSB0?baud=9600&baud=4800", "baud is given twice"),
             ("serial:/dev/ttyUSB0?dtr=1", "dtr is on or off, not '1'"),
             ("socket:10.0.0.7", "socket:HOST:PORT"),
             ("socket:10.0.0.7:0", "1..65535"),
@@ -158,6 +161,10 @@ class TestUri:
         for make in (parse_uri, open_transport, open_receiver):
             with pytest.raises(errors.BadUri, match=message.replace("?", r"\?")):
                 make(text)
+
+    @pytest.mark.parametrize("path", ["/dev/pci-0:1", "./0403:60", "by/zzzz:6001"])
+    def test_a_path_with_a_colon_is_no_name(self, path):
+        assert (parse_uri(f"serial:{path}").target, parse_uri(f"serial:{path}").usb) == (path, None)
 
     def test_good_uris(self):
         assert (parse_uri("serial:/dev/x?baud=4800").baud, parse_uri("serial:/dev/x").baud) == (4800, None)
