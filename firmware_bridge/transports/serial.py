@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import grp
 import os
 import pwd
+import stat
 import termios
 import time
 from pathlib import Path
@@ -19,6 +21,8 @@ from firmware_bridge.transports.wire import WireReceiver, Writing
 
 APPEARANCE_S = 2.0
 """How long after a device node appeared (or was changed) its rights may still be on their way (udev)."""
+ROOT = 0
+"""The group that nobody is told to join."""
 
 
 class SerialReceiver(WireReceiver):
@@ -53,6 +57,8 @@ class SerialReceiver(WireReceiver):
         self._device = serial_find.behind(path)
         if not Path(self._device).exists():
             raise Absent(f"{self._path} is not there: check {self.check}")
+        if not _is_tty(self._device):  # asked first: half the machine has /dev/null open
+            raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
         other = locks.held_by(self._device)
         if other is not None and other.sure and other.pid != os.getpid():
             raise self._busy(other)
@@ -117,11 +123,18 @@ class SerialTransport(SerialReceiver, Writing):
 def rights_hint(device: str) -> str:
     """What a user without rights on `device` must do, word for word."""
     group = "dialout"
-    with contextlib.suppress(OSError, KeyError):
+    with contextlib.suppress(OSError):
         status = Path(device).stat()
-        owner = grp.getgrgid(status.st_gid).gr_name
-        if owner != "root" and status.st_mode & 0o060:  # nobody gains by joining another one
-            group = owner
+        try:
+            group = grp.getgrgid(status.st_gid).gr_name
+        except KeyError:
+            group = f"{status.st_gid} without a name"
+        if status.st_gid == ROOT or status.st_mode & 0o060 != 0o060 or " " in group:
+            return (
+                f"its group is {group} and its mode {stat.S_IMODE(status.st_mode):o}, so joining a group "
+                "does not help: give it a group with read and write rights by a udev rule "
+                "(deploy/60-cutcard.rules is one) and plug the device in again"
+            )
     user = "USER"
     with contextlib.suppress(KeyError):
         user = pwd.getpwuid(os.geteuid()).pw_name
@@ -133,6 +146,18 @@ def _keep_lines(handle: int) -> None:
     settings = termios.tcgetattr(handle)
     settings[2] &= ~termios.HUPCL
     termios.tcsetattr(handle, termios.TCSANOW, settings)
+
+
+def _is_tty(device: str) -> bool:
+    """Whether `device` can be a serial line; yes when in doubt. Opening it to ask would raise DTR."""
+    status = Path(device).stat()
+    if not stat.S_ISCHR(status.st_mode):
+        return stat.S_ISDIR(status.st_mode)  # has an error of its own
+    number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    try:
+        return Path(f"/sys/dev/char/{number}/subsystem").readlink().name == "tty"
+    except OSError:  # no pseudo-terminal stands there
+        return True
 
 
 def _is_pty(device: str) -> bool:

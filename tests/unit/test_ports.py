@@ -157,7 +157,7 @@ class TestSerial:
         first, second = listed()["ports"]
         assert first["trouble"] is None
         assert second["trouble"].startswith(
-            "this user may not open it: add the user to the group dialout (sudo"
+            "this user may not open it: its group is root and its mode 666, so joining a group does not help"
         )
 
     def test_a_vanishing_adapter_is_only_a_note(self, monkeypatch, bus):

@@ -274,28 +274,48 @@ class TestSerial:
         node.touch(mode=0)
         transport = open_transport(f"serial:{node}")
         monkeypatch.setattr(serial_module, "_is_pty", lambda device: False)
+        monkeypatch.setattr(serial_module, "_is_tty", lambda device: True)
         try:
             with unprivileged():
-                with pytest.raises(errors.Absent, match=r"may not open it.*appeared only now.*usermod -aG"):
+                with pytest.raises(errors.Absent, match=r"may not open it.*appeared only now.*60-cutcard"):
                     transport.open()
                 monkeypatch.setattr(serial_module, "APPEARANCE_S", 0.0)
-                with pytest.raises(errors.Denied, match=r"may not open it.*usermod -aG dialout"):
+                with pytest.raises(errors.Denied, match=r"may not open it.*its mode 0, so"):
                     transport.open()
         finally:
             transport.dispose()
             shutil.rmtree(directory)
 
-    @pytest.mark.parametrize(("mode", "group"), [(0o660, "games"), (0o600, "dialout")])
-    def test_field_20_the_fix_is_printed_word_for_word(self, monkeypatch, tmp_path, mode, group):
+    @pytest.mark.parametrize(("mode", "helps"), [(0o660, True), (0o640, False), (0o600, False)])
+    def test_field_20_the_fix_is_printed_word_for_word(self, monkeypatch, tmp_path, mode, helps):
         """Joining a group helps only where the group has rights."""
         node = tmp_path / "ttyUSB0"
-        node.touch(mode=mode)
+        node.touch()
+        node.chmod(mode)
+        monkeypatch.setattr(serial_module, "ROOT", -1)  # the file may be root's here
         entry = grp.struct_group(("games", "x", 60, []))
         monkeypatch.setattr(grp, "getgrgid", lambda number: entry)
         user = pwd.getpwuid(os.geteuid()).pw_name
         assert serial_module.rights_hint(str(node)) == (
-            f"add the user to the group {group} (sudo usermod -aG {group} {user}) and log in again"
+            f"add the user to the group games (sudo usermod -aG games {user}) and log in again"
+            if helps
+            else f"its group is games and its mode {mode:o}, so joining a group does not help: give it a "
+            "group with read and write rights by a udev rule (deploy/60-cutcard.rules is one) and plug the "
+            "device in again"
         )
+
+    def test_nobody_is_told_to_join_the_group_root(self):
+        hint = serial_module.rights_hint("/dev/null")
+        assert hint.startswith("its group is root and its mode 666, so joining a group does not help: ")
+
+    @pytest.mark.parametrize("held", [True, False])
+    def test_a_device_that_is_no_line_is_unsupported_whoever_has_it_open(self, monkeypatch, held):
+        other = serial_module.locks.Holder(1, "bash") if held else None
+        monkeypatch.setattr(serial_module.locks, "held_by", lambda device: other)
+        transport = open_transport("serial:/dev/null")
+        with pytest.raises(errors.Unsupported, match="is it a serial port"):
+            transport.open()
+        transport.dispose()
 
     def test_a_file_that_is_no_port_is_unsupported(self, tmp_path):
         node = tmp_path / "file"
