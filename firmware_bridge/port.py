@@ -88,13 +88,15 @@ class Crashed:
 class Health:
     """`last_frame` is the monotonic time of the last good frame: an open handle alone proves nothing (I-24).
 
-    `hint` tells people what is likely wrong with a port that is open.
+    `hint` tells people what is likely wrong with a port that is open, `heard` that a byte came since it was
+    opened.
     """
 
     state: str
     last_frame: float | None
     last_error: str | None
     hint: str | None = None
+    heard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Port:
     def health(self) -> Health:
         state = "dead" if self._dead else "open" if self._open else "waiting"
         hint = MUTE if self._open and self._mute_bytes >= MUTE_BYTES else None
-        return Health(state, self._last_frame, self._last_error, hint)
+        return Health(state, self._last_frame, self._last_error, hint, self._heard)
 
     def _request(self, request: _Command | int) -> None:
         self._requests.append(request)

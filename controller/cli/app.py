@@ -31,7 +31,7 @@ OWN = {
     "faults": "latched faults, and clearing one",
     "check": "validate a table.toml, each problem with its clause",
     "demo": "play shoes on simulated devices",
-    "sim": "one simulated device on a pty or TCP port",
+    "sim": "one simulated device on a pty, a TCP port or a simulated USB bus",
     "ports": "what is plugged in, and the name to use for it",
     "send": "one command to a device, and what became of it",
     "monitor": "live device events of a port, read-only",

@@ -42,6 +42,8 @@ class Listener:
         # The form that decodes captures: what a line tells, told the same way as by `decode`.
         driver = spec.reader(setup) if spec.polled else spec.decoder(setup)
         self.counters: Counters = driver.counters
+        self.heard = False
+        """Whether a single byte came."""
         self._clock = SystemClock()
         self._port = Port(spec.name, wire, driver, self._clock, self._take)
         self._wire = wire
@@ -74,6 +76,7 @@ class Listener:
                     if end is not None and self._clock.now() >= end:
                         break
             finally:
+                self.heard = self._port.health().heard
                 self._closing = True
                 self._port.close()
         if self._trouble is not None and not done():

@@ -41,7 +41,9 @@ def monitor(
     spec = set_up(driver_spec(driver), options)
     lines = _Lines(event_lines.output(), count, as_json=as_json)
     listener = Listener(spec, open_wire(port, spec, write=False), lines.take, _note)
-    listener.run(seconds, lambda: lines.full)
+    took = listener.run(seconds, lambda: lines.full)
+    if not listener.heard:
+        _note(f"{took:.1f} s, 0 bytes, 0 events: nothing came")
 
 
 class _Lines:

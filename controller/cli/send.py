@@ -65,8 +65,9 @@ def _send(
 ) -> None:
     """Send one command and tell what became of it; `send --driver D --help` lists the commands of a driver.
 
-    Exit code 0 only when the device said that it is done; 4 when it refused, 3 when the command was not sent
-    or nobody knows whether it happened. What may have happened is never given to the device again.
+    Exit code 0 only when the device said that it is done, or `accepted`: it took a command whose end it never
+    tells; 4 when it refused, 3 when the command was not sent or nobody knows whether it happened. What may
+    have happened is never given to the device again.
     A command whose recording (CUTCARD_CAPTURE) is refused or cannot be made is not sent: 4 or 2.
     """
     from controller.cli.event_lines import as_json as json_line
@@ -76,9 +77,9 @@ def _send(
     spec = set_up(driver_spec(driver), options)
     parse_uri(port)
     command, args, made = _understood(spec, words or [])
-    if made:
-        print(f"token {made}: release will ask for it", file=sys.stderr, flush=True)
     end = _forbidden(command) or _carried_out(port, spec, command, args)
+    if made and end.outcome in {"done", "unknown"}:
+        print(f"token {made}: release will ask for it", file=sys.stderr, flush=True)
     if as_json:
         told = {"command": command.name, "outcome": end.outcome, "code": end.code, "answer": end.answer}
         _print(json_line(told))

@@ -138,7 +138,16 @@ def listen(device: WireDevice, where: str) -> Host:
     address, _, port = rest.rpartition(":")
     if scheme == "tcp" and address and port.isdigit() and int(port) < 65536:
         return TcpHost(device, address.removeprefix("[").removesuffix("]"), int(port))
-    raise Misused(f"--listen {where}: write {LISTEN}{_near(scheme, ('pty', 'tcp', 'usb'))}")
+    if scheme == "tcp" and address and port.isdigit():
+        raise Misused(f"--listen {where}: a port is a number of 0..65535 (0 takes a free one), not {port}")
+    lack = {
+        "pty": "a path, pty:PATH",
+        "tcp": "an address and a port, tcp:HOST:PORT",
+        "usb": "a directory, usb:DIRECTORY",
+    }
+    if scheme in lack:
+        raise Misused(f"--listen {where}: {scheme}: wants {lack[scheme]}")
+    raise Misused(f"--listen {where}: write {LISTEN}{_near(scheme, lack)}")
 
 
 def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:

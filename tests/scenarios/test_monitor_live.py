@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -202,6 +203,14 @@ def test_seconds_end_it_and_what_is_left_is_told(listening: threading.Event) -> 
             done = monitor(port, "--driver", "angel-eye", "--seconds", "0.4", "--json")
     assert done.exit_code == 0
     assert [(e["kind"], e["reason"]) for e in told(done)] == [("frame_rejected", "incomplete frame")]
+
+
+@pytest.mark.usefixtures("no_table_open")
+def test_a_mute_line_is_told_at_the_end() -> None:
+    with pty_line() as (_, port):
+        done = monitor(port, "--driver", "angel-eye", "--seconds", "0.2")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert re.fullmatch(r"0\.\d s, 0 bytes, 0 events: nothing came", done.stderr.splitlines()[-1])
 
 
 # A polled device
@@ -431,4 +440,4 @@ def test_a_port_without_permission_is_denied_with_the_remedy() -> None:
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (3, "loaded\n")
     _, err = done.stderr.splitlines()
-    assert "usermod -aG" in err
+    assert "its mode 600, so joining a group does not help" in err

@@ -94,6 +94,7 @@ def test_start_makes_a_token_when_none_is_given_and_shows_it(send: Send) -> None
         done = send(host.uri, SHUFFLER, "start", "--json")
         status = send(host.uri, SHUFFLER, "status", "--json")
         again = send(host.uri, SHUFFLER, "start", TOKEN.hex(), "--json")
+        refused = send(host.uri, SHUFFLER, "start")
         aborted = send(host.uri, SHUFFLER, "abort")
     made = done.err.split()[1].rstrip(":")
     assert (done.code, done.json["answer"]) == (0, {"cycle": 1})
@@ -101,6 +102,7 @@ def test_start_makes_a_token_when_none_is_given_and_shows_it(send: Send) -> None
     assert status.json["answer"]["token"] == made
     assert (again.code, again.json["outcome"], again.json["code"]) == (4, "refused", "4")
     assert "busy" in again.err
+    assert (refused.code, "token" in refused.err) == (4, False)
     assert aborted == Ran(0, "abort       done\n", "")
     assert [h.kind for h in device.machine.happenings].count("cycle_started") == 1
 
