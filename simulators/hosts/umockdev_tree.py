@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from struct import pack
@@ -74,8 +75,10 @@ class Files:
             below = [p for p in (*reversed(path.parents), path) if p != self.root and self.root in p.parents]
             self._made += below
 
-    def remove(self) -> None:
+    def remove(self, spared: Iterable[Path] = ()) -> None:
         for path in reversed(self._made):
+            if path in spared:
+                continue
             with suppress(OSError):
                 if path.is_dir() and not path.is_symlink():
                     path.rmdir()
@@ -96,14 +99,16 @@ def prepare(root: Path) -> Files:
 
 def leave(root: Path, files: Files) -> None:
     """Undo `prepare`; the last host takes away what programs left, and the directory itself."""
-    if not list(root.glob("dev/.bus*")):
+    if list(root.glob("dev/.bus*")):
+        common = [root / name for name in COMMON]
+        files.remove({path for name in common for path in (name, *name.parents)})
+    else:
         for listener in root.glob("event[0-9]*"):
             listener.unlink(missing_ok=True)
         files.remove()
         with suppress(OSError):
             (root / MADE).unlink()
             root.rmdir()
-    files.remove()
 
 
 def of_bus(bus: int) -> tuple[str, ...]:

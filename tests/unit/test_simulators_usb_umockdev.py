@@ -312,6 +312,7 @@ class TestDirectory:
         assert sorted(entry.name for entry in devices.iterdir()) == ["1-1", "2-1"]
         first.close()
         assert [entry.name for entry in devices.iterdir()] == ["2-1"]
+        assert all((tmp_path / "d" / name).is_dir() for name in umockdev_host.tree.COMMON)
         second.close()
         second.close()
         assert list(tmp_path.rglob("*")) == []
