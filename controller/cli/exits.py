@@ -58,6 +58,6 @@ def code_of(error: BaseException) -> int | None:
 def sentence(error: BaseException) -> str:
     """What to print: our own errors are sentences already, the system's get their file."""
     if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
+        where = "" if error.filename is None else f"{error.filename or repr('')}: "
         return f"{where}{error.strerror}"
     return str(error) or type(error).__name__

@@ -132,6 +132,14 @@ def test_exit_codes_are_the_contracts() -> None:
     assert {error: exits.code_of(error) for error in expected if isinstance(error, Exception)} == expected
 
 
+def test_a_file_without_a_name_is_shown_as_such() -> None:
+    assert (
+        exits.sentence(FileNotFoundError(2, "No such file or directory", ""))
+        == "'': No such file or directory"
+    )
+    assert exits.sentence(OSError(28, "No space left on device")) == "No space left on device"
+
+
 def test_a_fault_of_ours_is_not_hidden(cutcard: Cutcard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "ask", lambda *_: {}["status"])
     with pytest.raises(KeyError):
