@@ -196,17 +196,19 @@ def _status(s: Mapping[str, Any]) -> Iterator[str]:
         unfit = f"; OUT OF PLAY: {batch['unfit']}" if batch["unfit"] else ""
         yield _row(f"batch {name}", f"{batch['back']}: {places}{unfit}")
     for name in sorted({*s["ports"], *s["devices"]}):
-        up = s["devices"].get(name, {}).get("up", False)
-        yield _row(name, _port(s["ports"].get(name, {}), up=up))
+        device = s["devices"].get(name, {})
+        yield _row(name, _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False)))
     if s["stopped"]:
         yield _row("STOPPED", s["stopped"])
     for fault in s["faults"]:
         yield from _fault(fault)
 
 
-def _port(port: Mapping[str, Any], *, up: bool) -> str:
+def _port(port: Mapping[str, Any], verdict: str | None, *, up: bool) -> str:
     if port.get("hint"):
         return str(port["hint"])
+    if verdict in {"CHANGED", "UNLISTED"}:
+        return f"NOT THE APPROVED DEVICE ({verdict}): see `faults`; nothing it says is believed"
     if not up and port.get("link") == "open":
         return f"no session with the device yet ({port['text']}); `journal tail` tells why the last one ended"
     if not up:

@@ -162,7 +162,8 @@ FAULTS: dict[str, FaultKind] = {
     "wrong_device": FaultKind(
         Blocks.NOW,
         "another device, or another firmware, answers than the one this table was opened with",
-        "put the known device back; to go on with another one, open the table anew with a new journal",
+        "put the known device back; if its new firmware is approved, put that on the list in table.toml "
+        "(see `cutcard identify --enrol`) and start the daemon again; another device needs a new journal",
         "known_device",
     ),
     "key_missing": FaultKind(

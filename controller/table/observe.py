@@ -9,7 +9,7 @@ from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
 from devices import events as ev
-from firmware_bridge.identity import Identity, judge
+from firmware_bridge.identity import Identity, Verdict, judge
 from firmware_bridge.link import Done, NotSent, Outcome, Refused, Unknown
 
 JUDGED = frozenset(
@@ -49,7 +49,10 @@ def _link_up(draft: Draft, event: ev.LinkUp) -> None:
     if before.hash is None:
         found = (*found[:2], None)  # journaled before hashes were
     verdict, why = judge(Identity.told(event.identity), rules.allowed.get(event.device))
-    if not verdict.fits or (before.serial is not None and found != wanted):
+    # Where there is a list, it decides on firmware; numbers and cards belong to one device in any case.
+    listed = verdict is Verdict.ATTESTED_UNTRUSTED
+    other = found[0] != wanted[0] if listed else found != wanted
+    if not verdict.fits or (before.serial is not None and other):
         record(draft, event, {"known": False, "verdict": verdict.value})
         cause = why if not verdict.fits else f"it answers as {_who(*found)}, expected {_who(*wanted)}"
         draft.latch("wrong_device", f"{event.device}: {cause}", device=event.device)

@@ -75,6 +75,28 @@ def test_another_image_than_the_one_this_table_was_opened_with_is_latched_withou
     assert HASH in t.state.faults[0].cause
 
 
+def test_a_known_device_with_new_firmware_that_is_on_the_list_goes_on():
+    t = Table()
+    answers(t)
+    t = Table(table().rules, t.state)
+    answers(t, firmware="2")
+    assert t.codes == ["wrong_device"]
+    t = Table(table(firmware="2", hash="cd" * 32).rules, t.state)
+    answers(t, firmware="2", hash="cd" * 32)
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    assert (t.codes, verdict(t)) == ([], "ATTESTED_UNTRUSTED")
+    assert t.state.device("shuffler").firmware == "2"
+
+
+def test_another_listed_device_is_not_the_one_of_this_journal():
+    t = Table()
+    answers(t)
+    t = Table(table(serial="SF2").rules, t.state)
+    answers(t, serial="SF2")
+    assert t.codes == ["wrong_device"]
+    assert "expected SF1" in t.state.faults[0].cause
+
+
 def test_a_journal_from_before_hashes_goes_on():
     t = Table()
     answers(t, hash=None)
