@@ -46,6 +46,9 @@ def monitor(
         _note(f"{took:.1f} s, 0 bytes, 0 events: nothing came")
 
 
+MASKED = "a table is open on this machine: cards that may not be seen yet are shown as ?, without raw bytes"
+
+
 class _Lines:
     """Prints events, each at once, until there were enough."""
 
@@ -57,6 +60,7 @@ class _Lines:
         self._left = count
         self._as_json = as_json
         self._colour = out.isatty()
+        self._masked = False
 
     @property
     def full(self) -> bool:
@@ -71,7 +75,11 @@ class _Lines:
             return
         if self._left is not None:
             self._left -= 1
-        found = to_json(event, at=self._clock.wall(), masked=any_open())
+        masked = any_open()
+        if masked != self._masked:
+            self._masked = masked
+            _note(MASKED if masked else "the table is closed: cards are shown again")
+        found = to_json(event, at=self._clock.wall(), masked=masked)
         line = (
             event_lines.as_json(found) if self._as_json else event_lines.as_text(found, colour=self._colour)
         )

@@ -135,7 +135,7 @@ class Gat:
         """The first questions, and each poll after them, are answered or not."""
         if not isinstance(outcome, Done):
             why = outcome.reason if isinstance(outcome, Unknown | NotSent) else ""
-            text = f"the device is silent ({why}): check its power, its cable, its port and its driver's name"
+            text = f"no right answer came ({why}): check the device's power, cable, port and line rate (baud)"
             out = self._drop(text, now)
             self._phase, self._begin_at = Phase.RESTING, now + self._backoff
             self._backoff = min(2 * self._backoff, BACKOFF_S[1])
