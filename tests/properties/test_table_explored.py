@@ -17,11 +17,11 @@ UNMET = {"machine_disagrees", "cards_missing"}
 """Faults that one mishap alone does not latch: the judges agree, and an early end is told at the rack."""
 
 
-def explored(rules, mishaps, after, capsys):
+def explored(rules, mishaps, after, capsys, dead_ends=True):
     report = Explorer(rules, mishaps, after).run()
     with capsys.disabled():
         print(f"\n  explored: {report}")
-    assert [node.path() for node in report.dead_ends if not runs_dry(node)] == []
+    assert not dead_ends or [node.path() for node in report.dead_ends if not runs_dry(node)] == []
     return report
 
 
@@ -89,5 +89,6 @@ def test_the_ways_between_phases_are_all_taken(capsys):
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_everything_that_follows_a_mishap(capsys):
-    report = explored(TinyTable(**TABLE, burn_on_dealer_change=False), 1, 1000, capsys)
+    # what mends some faults (a device read back right) counts as another mishap: no dead ends are judged
+    report = explored(TinyTable(**TABLE, burn_on_dealer_change=False), 1, 1000, capsys, dead_ends=False)
     assert report.faults == set(FAULTS) - {"machine_disagrees"}

@@ -17,7 +17,7 @@ import cbor2
 from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.faults import FAULTS
-from controller.table.inputs import Fact, OperatorEvent, Refusal
+from controller.table.inputs import Booted, Fact, OperatorEvent, Refusal
 from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
@@ -240,6 +240,12 @@ class Explorer:
         if not state.faults and not state.pending and all(d.up for d in state.devices.values()):
             lead = expected(rules, state) or awaited(state)
             check(bool(lead), "a table with nothing wrong knows what is next")
+        crash = decide(rules, state, Booted("c" * 32))
+        assert isinstance(crash, Decision)
+        after = crash.states[-1]
+        check(set(after.faults) >= set(state.faults), "M9: a fault outlives a restart")
+        check(after.phase is state.phase and after.round == state.round, "S9: the same round goes on")
+        check((after.batches, after.shoe) == (state.batches, state.shoe), "S9: the cards lie as they lay")
         other = twin(rules, state, node.room)
         if other is not None:
             check(snapshot(rules, other) == snapshot(rules, state), "M10: the view tells an unseen card")

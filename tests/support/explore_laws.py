@@ -102,7 +102,7 @@ def step(rules: TableRules, before: TableState, move: Move, found: Decision, roo
     if isinstance(move.given, OperatorEvent):
         room = _tap(rules, before, move.given, found, room)
     elif move.means in ("card", "foreign card"):
-        room = _card(before, found.facts[0], room)
+        room = _card(before, found.states[0], found.facts[0], room)
     elif move.means == "cutting card":
         room = _cutting_card(rules, before, room, late=False)
     else:
@@ -186,8 +186,13 @@ def _burnt(state: TableState) -> frozenset[str]:
     return frozenset(face for face in state.shoe.drawn if face)
 
 
-def _card(before: TableState, fact: Fact, room: Room) -> Room:
+def _card(before: TableState, after: TableState, fact: Fact, room: Room) -> Room:
     to = fact.data["to"]
+    for batch, held in before.batches.items():
+        gone = held.at(Place.SHOE) - after.batches[batch].at(Place.SHOE)
+        where = Place.RACK if to in ("burn", "stub") else Place.TABLE
+        came = after.batches[batch].at(where) - held.at(where)
+        check(room.shoe is None or gone == came, "M1: a card lies where it went: burn and stub in the rack")
     if room.shoe is None:
         check(to == "stray", "M4: a card from a shoe that was not loaded goes nowhere")
         return room._replace(cut=room.cut - {fact.data["batch"]})
@@ -195,6 +200,8 @@ def _card(before: TableState, fact: Fact, room: Room) -> Room:
     check(to not in PLAYED or room.in_round, "M4: cards are played in a round")
     if not fact.data["seen"] and fact.sealed.get("card"):
         room = room._replace(hidden=room.hidden | {fact.sealed["card"]})
+    open_ = fact.data.get("face_up") or to.startswith("box") or to in ("dealer", "play")
+    check(open_ or not fact.data["seen"], "M10: burn, stub, stray and hole cards are unseen")
     check(fact.data["seen"] or "card" not in fact.data, "M10: an unseen card is sealed")
     return room._replace(burn_due=False, dealt=room.dealt or room.in_round)
 
@@ -295,18 +302,24 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
 def twin(rules: TableRules, state: TableState, room: Room) -> TableState | None:
     """The same table to everyone's eyes, with one unseen card another one; None when none can differ."""
     other = fresh(rules, state, 1)
-    hidden = sorted(face for face in room.hidden if state.shoe.drawn.get(face) == 1)
+    dealt = (*(state.round.cards if state.round else ()), *state.shoe.early)
+    known = {card.card for card in dealt if card.seen}
+    hidden = sorted(face for face in room.hidden - known if state.shoe.drawn.get(face) == 1)
+    if other is None and len(hidden) > 1:
+        other = hidden[0]
     if other is None or not hidden:
         return None
     return _swapped(state, hidden[-1], other)
 
 
 def _swapped(state: TableState, face: str, other: str) -> TableState:
+    swap = {face: other, other: face}
+
     def cards(dealt: Any) -> Any:
-        return tuple(replace(c, card=other) if c.card == face else c for c in dealt)
+        return tuple(replace(c, card=swap.get(c.card, c.card)) for c in dealt)
 
     def counts(of: Mapping[str, int]) -> dict[str, int]:
-        return {other if f == face else f: n for f, n in of.items()}
+        return {swap.get(f, f): n for f, n in of.items()}
 
     shoe = replace(
         state.shoe,
