@@ -30,6 +30,8 @@ Options = Annotated[
     ),
 ]
 CHUNK = 65536
+HEX_LIMIT = 64 << 20
+"""Bytes of hex text, which is read whole."""
 """Bytes that a driver is given at once at the most, also of a capture whose packets are longer."""
 STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
@@ -287,7 +289,15 @@ def _raw(file: str) -> Iterator[bytes]:
 
 def _hex(file: str) -> Iterator[bytes]:
     """Hex text: white space between digits and comments from # to the end of a line count for nothing."""
-    text = b"".join(_raw(file)).decode("utf-8", "replace")
+    gathered = bytearray()
+    for chunk in _raw(file):
+        gathered += chunk
+        if len(gathered) > HEX_LIMIT:
+            raise CommandError(
+                f"{_name(file)}: hex text of more than {HEX_LIMIT >> 20} MiB is not read: "
+                "give the bytes themselves, with --format raw"
+            )
+    text = gathered.decode("utf-8", "replace")
     digits: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         for word in line.partition("#")[0].split():

@@ -152,6 +152,12 @@ def test_hex_text_of_any_length_is_read() -> None:
     assert (event["bytes"], summary["bytes"]) == (100_000, 100_000)
 
 
+def test_hex_text_without_end_is_refused_before_memory_is_full() -> None:
+    done = run("--driver", "angel-eye", "--format", "hex", "/dev/zero")
+    assert isinstance(done.exception, CommandError)
+    assert "more than 64 MiB" in str(done.exception)
+
+
 ESCAPES = "a\x1b[2Jb\rc\x9b31md\u202ee"
 HIDDEN = ("\x1b", "\r", "\x9b", "\u202e", "\x7f")
 
