@@ -59,6 +59,8 @@ OPTIONS = {
 
 _ALARM = re.compile(rb"(E[0-9]{1,3}) (.*)", re.DOTALL)
 """Its code is told openly: another letter could be a suit, and the code a card."""
+_OTHER = re.compile(rb"W0x[^:]{0,4}|Alarm[^:]*", re.DOTALL)
+"""What is no card for certain, though it is no right message either."""
 _WARNING = re.compile(rb"W0x([0-9A-Fa-f]{1,4})")
 
 
@@ -111,10 +113,13 @@ class BeeTek(Talker[Message]):
         return self._lost_there(Chatter, now, raw=run.data, text=run.data.decode("ascii"))
 
     def _rejected(self, message: Message, now: float) -> list[DeviceEvent]:
-        """A message that nobody knows may have been a card, unless it begins as something else does."""
+        """A message that nobody knows may have been a card, unless it is like something else to its end.
+
+        A line that was cut joins the beginning of one message to the end of another.
+        """
         fields = {"raw": message.raw, "reason": NO_MESSAGE, "bytes": len(message.raw)}
-        no_card = (b"W0x",) if self._e3_is_card else (b"W0x", b"Alarm")
-        if message.body.startswith(no_card):
+        other = _OTHER.fullmatch(message.body)
+        if other and not (self._e3_is_card and other[0].startswith(b"Alarm")):
             return [self.event(FrameRejected, now, **fields)]
         return self._lost_there(FrameRejected, now, **fields)
 

@@ -95,7 +95,8 @@ def test_a_shoe_and_a_shuffler_in_one_directory_are_used_and_pulled_out(director
     client.start("usb.read", 0x81, 64, 10_000)
     for sim in (shuffler, shoe):
         sim.terminate()
-    assert client.result()["errno"] == errno.ENODEV
+    # A pulled plug is either of the two, as the transfer or the next call meets it; both are a lost link.
+    assert client.result()["errno"] in {errno.ENODEV, errno.EIO}
     client.get("usb.dispose")
     assert [sim.ended() for sim in (shuffler, shoe)] == [("", 0)] * 2
     assert client.get("usb.all") == []

@@ -285,6 +285,20 @@ def test_an_alarm_in_a_mode_nobody_knows_is_an_alarm() -> None:
     assert decode("[Game]<Alarm:\xff>") == [alarm("?", "unknown"), said("\\xff")]
 
 
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("<W0xard:AC>", ["frame_rejected", "gap_possible"]),
+        ("[Game]<Alarm of:AC>", ["frame_rejected", "gap_possible"]),
+        ("<W0xZZ>", ["frame_rejected"]),
+    ],
+)
+def test_the_end_of_a_card_behind_the_beginning_of_another_message_is_a_gap(
+    line: str, kinds: list[str]
+) -> None:
+    assert [told["kind"] for told in decode(line)] == kinds
+
+
 @pytest.mark.parametrize(("sent", "code"), [("1", "W0x01"), ("ff", "W0xFF"), ("01A2", "W0x1A2")])
 def test_a_warning_keeps_its_number(sent: str, code: str) -> None:
     assert decode(f"[Game]<W0x{sent}>") == [{"kind": "warning", "code": code}]
