@@ -31,6 +31,8 @@ READY_S = 20.0
 STOP_S = 15.0
 STALLED_S = 20.0
 """Real seconds: for the daemon to come up, to stop, and for the next fact when one is due."""
+STRIKE = signal.SIGUSR1
+"""What ends the main thread's wait: a signal of its own."""
 STRIKE_S = 0.05
 """How often a thread that did not see a signal is struck again, seconds."""
 RUN = "import ctypes; ctypes.CDLL(None).prctl(1, 15); from controller.cli.app import main; main()"
@@ -341,10 +343,10 @@ def ended_by_signals() -> Iterator[None]:
 
     def strike(_: signal.Signals) -> None:
         while not seen:
-            signal.pthread_kill(main, signal.SIGUSR1)
+            signal.pthread_kill(main, STRIKE)
             pause.wait(STRIKE_S)
 
-    before = signal.signal(signal.SIGUSR1, end)
+    before = signal.signal(STRIKE, end)
     try:
         with told_of_signals(strike):
             try:
@@ -352,4 +354,4 @@ def ended_by_signals() -> Iterator[None]:
             finally:
                 seen = True
     finally:
-        signal.signal(signal.SIGUSR1, before)
+        signal.signal(STRIKE, before)

@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from random import Random
 
+from controller.signals import WANTED
 from devices.registry import DriverError, fetch, index
 from firmware_bridge.clock import SystemClock
 from simulators import faults
@@ -26,6 +27,7 @@ from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.verifier import Verifier, programs
+from simulators.rig.live import STRIKE
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import BYTE_S, BeeTek
@@ -53,8 +55,8 @@ RELOAD_S = 5.0
 """A batch that was let out is put back so long after, since nobody else is there."""
 LISTEN = "pty:PATH, tcp:HOST:PORT or usb:DIRECTORY"
 
-
-ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+ENDING = (*WANTED, STRIKE)
+"""Whatever may break into the main thread."""
 
 
 class Misused(ValueError):

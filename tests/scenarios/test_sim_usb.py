@@ -48,9 +48,8 @@ class Sim:
         self.said = json.loads(self.process.stdout.readline())
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.communicate()
+        self.process.kill()
+        self.process.communicate()
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
