@@ -23,16 +23,22 @@ PLAY = frozenset(
         "take_from_shuffler", "offer_cut", "cut", "insert_cutting_card", "load_shoe", "burn", "dealer_change",
         "bets_closed", "cutting_card_at", "hit", "stand", "double", "split", "insurance", "surrender",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",
-        "close",
+        "close", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped",
+        "count_batch", "confirm_empty",
     }
 )  # fmt: skip
 """The dealer's own taps: steps and reports of the game, which the rules judge."""
 
-SUPERVISION = frozenset({"recut", "shuffle_now", "reshuffle_by_hand"})
+SUPERVISION = frozenset(
+    {
+        "recut", "shuffle_now", "reshuffle_by_hand", "verify", "replace_batch", "void_round", "no_reader",
+        "bart_carter",
+    }
+)  # fmt: skip
 """Decisions of the licensee or its floorperson (2.5(g), R-14, R-20)."""
 
-UPKEEP = frozenset({"acknowledge", "clear"})
-"""Alarms and latched faults."""
+UPKEEP = frozenset({"acknowledge", "clear", "out_of_service", "in_service"})
+"""Alarms, latched faults, and machines that fail."""
 
 RIGHTS: dict[Role, frozenset[str]] = {
     Role.DEALER: PLAY | {"acknowledge"},

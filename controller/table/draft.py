@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from controller.table.evolve import evolve
 from controller.table.faults import FAULTS
 from controller.table.inputs import Command, Fact
-from controller.table.phases import TRANSITIONS, Phase
-from controller.table.profiles import TableRules
+from controller.table.phases import IN_ROUND, TRANSITIONS, Phase
+from controller.table.profiles import CutPolicy, TableRules
 from controller.table.round import deal_order
-from controller.table.state import TableState
+from controller.table.state import Ending, Shuffled, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,12 @@ class Draft:
             },
         )
 
+    def gone(self, code: str, *, batch: str | None = None, device: str | None = None) -> None:
+        """The cause of an alarm is gone, if it was raised. Only a clear ends a latched fault (law 6)."""
+        for alarm in self.state.faults:
+            if (alarm.code, alarm.batch, alarm.device, alarm.gone) == (code, batch, device, None):
+                self.add("alarm_gone", {"fault": alarm.id, "code": code})
+
     def command(self, device: str, name: str, args: Mapping[str, Any] | None = None) -> None:
         """Issue a command: the fact is committed before the effect is carried out (law 4)."""
         call_id = f"C{self.next_seq}"
@@ -92,12 +98,33 @@ def hole_card_is_out(rules: TableRules, state: TableState) -> bool:
     return round_ is not None and len(round_.cards) >= len(deal_order(round_.boxes))
 
 
-GUARDS = {
+def no_cut(rules: TableRules, state: TableState) -> bool:
+    """The batch in hand goes to the shoe without a cut: machine-shuffled, where a switch says so (R-52)."""
+    batch = state.batches.get(state.taken or "")
+    return (
+        rules.cut is CutPolicy.HAND_SHUFFLED
+        and batch is not None
+        and batch.proof is not None
+        and batch.proof.how is Shuffled.MACHINE
+    )
+
+
+def _dry_in(phase: Phase) -> Callable[[TableRules, TableState], bool]:
+    return lambda rules, state: state.dry_in is phase
+
+
+GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     "always": lambda rules, state: True,
     "burn_on_dealer_change": lambda rules, state: rules.burn_on_dealer_change,
     "settle_first": lambda rules, state: rules.settle_first,
     "last_round": last_round,
     "hole_card_is_out": hole_card_is_out,
+    "shuffled_in_hand": lambda rules, state: state.taken is not None,
+    "no_cut": no_cut,
+    "burn_after_dry": lambda rules, state: rules.burn_after_dry,
+    **{f"dry_in_{phase}": _dry_in(phase) for phase in IN_ROUND},
+    "going_idle": lambda rules, state: state.ending is Ending.IDLE,
+    "going_to_close": lambda rules, state: state.ending is Ending.CLOSE,
 }
 """The predicates that `phases.TRANSITIONS` names; each returns a real bool."""
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from controller.table import closing, irregular, opening, people, reader
+from controller.table.changes import move, table_to_rack, with_batch, with_device, with_shoe, with_shuffler
 from controller.table.faults import Blocks
 from controller.table.inputs import Fact
 from controller.table.phases import Phase
@@ -58,27 +60,6 @@ def _devices(state: TableState, source: str, data: Data) -> Mapping[str, Device]
     return {**state.devices, source: device}
 
 
-def _device(state: TableState, device: str, **changes: Any) -> TableState:
-    return replace(state, devices={**state.devices, device: replace(state.device(device), **changes)})
-
-
-def _batch(state: TableState, batch: str, **changes: Any) -> TableState:
-    return replace(state, batches={**state.batches, batch: replace(state.batches[batch], **changes)})
-
-
-def _move(state: TableState, batch: str, count: int, source: Place, dest: Place) -> TableState:
-    moved = state.batches[batch].move(count, source, dest)
-    return replace(state, batches={**state.batches, batch: moved})
-
-
-def _shuffler(state: TableState, **changes: Any) -> TableState:
-    return replace(state, shuffler=replace(state.shuffler, **changes))
-
-
-def _shoe(state: TableState, **changes: Any) -> TableState:
-    return replace(state, shoe=replace(state.shoe, **changes))
-
-
 # --- the daemon and its devices ---
 
 
@@ -92,8 +73,8 @@ def _link_up(state: TableState, data: Data) -> TableState:
     device: str = data["device"]
     verdict = data.get("verdict")
     if not data["known"]:
-        return _device(state, device, up=False, known=False, verdict=verdict)
-    state = _device(
+        return with_device(state, device, up=False, known=False, verdict=verdict)
+    state = with_device(
         state,
         device,
         up=True,
@@ -105,16 +86,16 @@ def _link_up(state: TableState, data: Data) -> TableState:
         verdict=verdict,
     )
     if "counter" in data:
-        state = _shuffler(state, counter=data["counter"])
+        state = with_shuffler(state, counter=data["counter"])
     if "surplus" in data:
-        state = _shuffler(state, surplus=data["surplus"])
+        state = with_shuffler(state, surplus=data["surplus"])
     if "unaccounted" in data:
-        state = _shoe(state, unaccounted=data["unaccounted"])
+        state = with_shoe(state, unaccounted=data["unaccounted"])
     return state
 
 
 def _link_down(state: TableState, data: Data) -> TableState:
-    return _device(state, data["device"], up=False)
+    return with_device(state, data["device"], up=False)
 
 
 def _command_issued(state: TableState, data: Data) -> TableState:
@@ -142,7 +123,7 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
     )
     state = replace(state, faults=(*state.faults, fault))
     if data["unfit"] and data["batch"] is not None and state.batches[data["batch"]].unfit is None:
-        state = _batch(state, data["batch"], unfit=data["code"], proof=None)
+        state = with_batch(state, data["batch"], unfit=data["code"], proof=None)
     return state
 
 
@@ -155,7 +136,7 @@ def _clear(state: TableState, data: Data) -> TableState:
     cleared = next(f for f in state.faults if f.id == data["fault"])
     if cleared.code == "stray_card" and cleared.batch is not None:
         on_table = state.batches[cleared.batch].at(Place.TABLE)
-        state = _move(state, cleared.batch, on_table, Place.TABLE, Place.IN_HAND)
+        state = move(state, cleared.batch, on_table, Place.TABLE, Place.IN_HAND)
     return replace(state, faults=tuple(f for f in state.faults if f.id != data["fault"]))
 
 
@@ -171,46 +152,46 @@ def _open(state: TableState, data: Data) -> TableState:
 def _load_shuffler(state: TableState, data: Data) -> TableState:
     batch: str = data["batch"]
     for place in (Place.RACK, Place.IN_HAND):
-        state = _move(state, batch, state.batches[batch].at(place), place, Place.SHUFFLER)
-    state = _batch(state, batch, proof=None, cut=False)
-    return _shuffler(state, batch=batch, stage=Cycle.NONE, token=None, surplus=0)
+        state = move(state, batch, state.batches[batch].at(place), place, Place.SHUFFLER)
+    state = with_batch(state, batch, proof=None, cut=False)
+    return with_shuffler(state, batch=batch, stage=Cycle.NONE, token=None, surplus=0)
 
 
 def _start_shuffle(state: TableState, data: Data) -> TableState:
     shuffler = state.shuffler
-    return _shuffler(state, stage=Cycle.CHECKING, token=data["token"], shuffles=shuffler.shuffles + 1)
+    return with_shuffler(state, stage=Cycle.CHECKING, token=data["token"], shuffles=shuffler.shuffles + 1)
 
 
 def _shuffler_checked(state: TableState, data: Data) -> TableState:
-    return _shuffler(state, stage=Cycle.STARTING, counter=data["counter"])
+    return with_shuffler(state, stage=Cycle.STARTING, counter=data["counter"])
 
 
 def _start_failed(state: TableState, data: Data) -> TableState:
-    return _shuffler(state, stage=Cycle.NONE)
+    return with_shuffler(state, stage=Cycle.NONE)
 
 
 def _cycle_started(state: TableState, data: Data) -> TableState:
     ours = {"stage": Cycle.RUNNING} if data["ours"] else {}
-    return _shuffler(state, counter=data["cycle"], **ours)
+    return with_shuffler(state, counter=data["cycle"], **ours)
 
 
 def _batch_proved(state: TableState, data: Data) -> TableState:
-    state = _batch(state, data["batch"], proof=Proof(data["token"], data["cycle"]))
-    return _shuffler(state, stage=Cycle.PROVED)
+    state = with_batch(state, data["batch"], proof=Proof(data["token"], data["cycle"]))
+    return with_shuffler(state, stage=Cycle.PROVED)
 
 
 def _batch_voided(state: TableState, data: Data) -> TableState:
     if data["batch"] is not None:
-        state = _batch(state, data["batch"], proof=None)
-    return _shuffler(state, stage=Cycle.NONE)
+        state = with_batch(state, data["batch"], proof=None)
+    return with_shuffler(state, stage=Cycle.NONE)
 
 
 def _batch_released(state: TableState, data: Data) -> TableState:
     batch: str | None = data["batch"]
     if batch is not None:
-        state = _move(state, batch, data["moved"], Place.SHUFFLER, Place.IN_HAND)
+        state = move(state, batch, data["moved"], Place.SHUFFLER, Place.IN_HAND)
         if not data["proved"]:
-            state = _batch(state, batch, proof=None)
+            state = with_batch(state, batch, proof=None)
     left = batch is not None and state.batches[batch].at(Place.SHUFFLER) > 0
     shuffler = Shuffler(
         batch=batch if left else None,
@@ -231,17 +212,17 @@ def _offer_cut(state: TableState, data: Data) -> TableState:
 
 
 def _cut(state: TableState, data: Data) -> TableState:
-    return _batch(state, data["batch"], cut=True)
+    return with_batch(state, data["batch"], cut=True)
 
 
 def _recut(state: TableState, data: Data) -> TableState:
-    return replace(_batch(state, data["batch"], cut=False), cutter=None, declined=())
+    return replace(with_batch(state, data["batch"], cut=False), cutter=None, declined=())
 
 
 def _load_shoe(state: TableState, data: Data) -> TableState:
     batch: str = data["batch"]
-    state = _move(state, batch, state.batches[batch].at(Place.IN_HAND), Place.IN_HAND, Place.SHOE)
-    state = _batch(state, batch, proof=None, cut=False)
+    state = move(state, batch, state.batches[batch].at(Place.IN_HAND), Place.IN_HAND, Place.SHOE)
+    state = with_batch(state, batch, proof=None, cut=False)
     shoe = Shoe(
         batch=batch, last_batch=batch, number=state.shoe.number + 1, first_fact=state.seq, empty=False
     )
@@ -282,16 +263,16 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
 def _cut_card(state: TableState, data: Data) -> TableState:
     if "moves" in data and state.round is not None:
         state = replace(state, round=None, rounds=state.rounds - 1)
-    return _shoe(state, cut_seen=True, cut_at=data["at"], closing=Closing(data["closing"]))
+    return with_shoe(state, cut_seen=True, cut_at=data["at"], closing=Closing(data["closing"]))
 
 
 def _cutting_card_at(state: TableState, data: Data) -> TableState:
     """Where the cutting card came out; from a shoe that does not sense it, that it came out at all."""
-    return _cut_card(state, data) if "closing" in data else _shoe(state, cut_at=data["at"])
+    return _cut_card(state, data) if "closing" in data else with_shoe(state, cut_at=data["at"])
 
 
 def _shoe_empty(state: TableState, data: Data) -> TableState:
-    return _shoe(state, empty=True, closing=Closing(data["closing"]))
+    return with_shoe(state, empty=True, closing=Closing(data["closing"]))
 
 
 # --- the round ---
@@ -302,9 +283,9 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
     shoe = state.shoe
     if shoe.closing is Closing.ONE_MORE_ROUND:
         at = shoe.cut_at if shoe.cut_at is not None else box(boxes[0])
-        state = _shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
+        state = with_shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
     number = state.rounds + 1
-    early, state = state.shoe.early, _shoe(state, early=())
+    early, state = state.shoe.early, with_shoe(state, early=())
     return replace(state, round=Round(number, boxes, early), rounds=number, last_boxes=boxes)
 
 
@@ -313,25 +294,18 @@ def _round_settled(state: TableState, data: Data) -> TableState:
     for dealt in state.round.cards if state.round else ():
         if dealt.card in unseen and not dealt.seen and dealt.to != "stray":
             unseen[dealt.card] -= 1
-    state = _shoe(state, unseen={face: n for face, n in unseen.items() if n})
-    return replace(_table_to_rack(state), round=None)
-
-
-def _table_to_rack(state: TableState) -> TableState:
-    batch = state.shoe.batch
-    if batch is not None:
-        state = _move(state, batch, state.batches[batch].at(Place.TABLE), Place.TABLE, Place.RACK)
-    return state
+    state = with_shoe(state, unseen={face: n for face, n in unseen.items() if n})
+    return replace(table_to_rack(state), round=None)
 
 
 def _shuffle_now(state: TableState, data: Data) -> TableState:
-    return _shoe(state, closing=Closing.THIS_ROUND)
+    return with_shoe(state, closing=Closing.THIS_ROUND)
 
 
 def _collect_rack(state: TableState, data: Data) -> TableState:
-    state = replace(_table_to_rack(state), round=None)
+    state = replace(table_to_rack(state), round=None)
     if data["by_gauge"]:
-        state = _move(state, data["batch"], data["by_gauge"], Place.SHOE, Place.RACK)
+        state = move(state, data["batch"], data["by_gauge"], Place.SHOE, Place.RACK)
     shoe = Shoe(
         last_batch=state.shoe.last_batch,
         number=state.shoe.number,
@@ -371,4 +345,9 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "round_settled": _round_settled,
     "shuffle_now": _shuffle_now,
     "collect_rack": _collect_rack,
+    **opening.APPLY,
+    **irregular.APPLY,
+    **closing.APPLY,
+    **reader.APPLY,
+    **people.APPLY,
 }

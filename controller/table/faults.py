@@ -7,11 +7,15 @@ from enum import StrEnum
 
 
 class Blocks(StrEnum):
-    """What a latched fault stops: everything now, the next round, or the next swap of batches."""
+    """What a latched fault stops: everything now, the next round, or the next swap of batches.
+
+    What stops nothing is an alarm: it goes with its cause and is kept until it was acknowledged.
+    """
 
     NOW = "now"
     ROUND = "round"
     SWAP = "swap"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,12 @@ class FaultKind:
     unfit: bool = False
 
 
-_REPLACE = "take the batch off the table; it stays out until it is replaced"
+_REPLACE = "take the batch off the table; it stays out until it is replaced (`replace_batch`)"
+
+
+def _unfit(blocks: Blocks, text: str) -> FaultKind:
+    return FaultKind(blocks, text, _REPLACE, "batch_replaced", unfit=True)
+
 
 FAULTS: dict[str, FaultKind] = {
     # the shuffler
@@ -80,15 +89,9 @@ FAULTS: dict[str, FaultKind] = {
         "take the cards out and load the right batch",
         "batch_proved",
     ),
-    "wrong_count": FaultKind(
-        Blocks.SWAP, "the shuffler counted a wrong number of cards", _REPLACE, "never", unfit=True
-    ),
-    "wrong_composition": FaultKind(
-        Blocks.SWAP, "the shuffler found cards missing or too many of a kind", _REPLACE, "never", unfit=True
-    ),
-    "wrong_back_in_shuffler": FaultKind(
-        Blocks.SWAP, "the shuffler found a card of another back colour", _REPLACE, "never", unfit=True
-    ),
+    "wrong_count": _unfit(Blocks.SWAP, "the shuffler counted a wrong number of cards"),
+    "wrong_composition": _unfit(Blocks.SWAP, "the shuffler found cards missing or too many of a kind"),
+    "wrong_back_in_shuffler": _unfit(Blocks.SWAP, "the shuffler found a card of another back colour"),
     "start_unknown": FaultKind(
         Blocks.SWAP,
         "nobody can tell whether the shuffler started",
@@ -96,32 +99,14 @@ FAULTS: dict[str, FaultKind] = {
         "start_reconciled",
     ),
     # the shoe
-    "wrong_back": FaultKind(
-        Blocks.ROUND, "a card of another back colour came out of the shoe", _REPLACE, "never", unfit=True
+    "wrong_back": _unfit(Blocks.ROUND, "a card of another back colour came out of the shoe"),
+    "too_many_copies": _unfit(
+        Blocks.ROUND, "one card came out of the shoe more often than the batch holds it"
     ),
-    "too_many_copies": FaultKind(
-        Blocks.ROUND,
-        "one card came out of the shoe more often than the batch holds it",
-        _REPLACE,
-        "never",
-        True,
-    ),
-    "too_many_cards": FaultKind(
-        Blocks.ROUND, "more cards came out of the shoe than the batch holds", _REPLACE, "never", unfit=True
-    ),
-    "cards_missing": FaultKind(
-        Blocks.SWAP,
-        "the shoe was empty before every card of the batch had come out",
-        _REPLACE,
-        "never",
-        unfit=True,
-    ),
-    "rack_gauge": FaultKind(
-        Blocks.SWAP, "the discard rack is not as high as a whole batch", _REPLACE, "never", unfit=True
-    ),
-    "rack_wrong_back": FaultKind(
-        Blocks.SWAP, "the discard rack holds a card of another back colour", _REPLACE, "never", unfit=True
-    ),
+    "too_many_cards": _unfit(Blocks.ROUND, "more cards came out of the shoe than the batch holds"),
+    "cards_missing": _unfit(Blocks.SWAP, "the shoe was empty before every card of the batch had come out"),
+    "rack_gauge": _unfit(Blocks.SWAP, "the discard rack is not as high as a whole batch"),
+    "rack_wrong_back": _unfit(Blocks.SWAP, "the discard rack holds a card of another back colour"),
     "card_out_of_turn": FaultKind(
         Blocks.ROUND,
         "a card left the shoe when none was due",
@@ -140,12 +125,6 @@ FAULTS: dict[str, FaultKind] = {
         "finish the round, end the shoe, and find out where it came from",
         "shoe_unused",
     ),
-    "shoe_dry": FaultKind(
-        Blocks.ROUND,
-        "the shoe ran dry in the middle of a round",
-        "call the supervisor; settle the round if it needs no more cards, then end the shoe",
-        "not_in_round",
-    ),
     "shoe_rebooted": FaultKind(
         Blocks.ROUND,
         "the shoe started again while it held cards: cards may have left it unseen",
@@ -157,6 +136,56 @@ FAULTS: dict[str, FaultKind] = {
         "the device reported events that no longer can be read",
         "end the shoe and gauge the rack",
         "shoe_unused",
+    ),
+    "order_pattern": FaultKind(
+        Blocks.ROUND,
+        "the cards come out of the shoe in an order that no shuffle gives",
+        "end the shoe; find out how this batch was shuffled",
+        "shoe_unused",
+    ),
+    # a batch
+    "dead_card": _unfit(Blocks.ROUND, "a card of the batch is damaged, marked or missing"),
+    "deck_too_old": _unfit(Blocks.SWAP, "the batch is older than this table allows"),
+    "cycle_too_short": FaultKind(
+        Blocks.SWAP,
+        "the shuffler completed a cycle faster than it can shuffle",
+        "have the machine checked, and run a full cycle",
+        "batch_proved",
+    ),
+    # the hole-card reader (R-36a)
+    "reader_misuse": FaultKind(
+        Blocks.ROUND,
+        "the hole-card reader was used when it may not be",
+        "a supervisor decides whether the round stands, then clears this",
+        "not_in_round",
+    ),
+    "reader_failed": FaultKind(
+        Blocks.ROUND,
+        "the hole-card reader does not work",
+        "mend it, or deal without it: a supervisor says so (`no_reader`)",
+        "reader_settled",
+    ),
+    # alarms: they stop nothing by themselves
+    "device_down": FaultKind(
+        Blocks.NOTHING, "a device does not answer", "check its cable and power", "by_itself"
+    ),
+    "shoe_dry": FaultKind(
+        Blocks.NOTHING,
+        "the shoe ran out in the middle of a round",
+        "shuffle the cards of the rack by hand (`reshuffle_by_hand`), or settle if no card is needed",
+        "by_itself",
+    ),
+    "inspection_due": FaultKind(
+        Blocks.NOTHING,
+        "a device was not inspected on this gaming day",
+        "a supervisor inspects it (`inspect device=NAME`)",
+        "by_itself",
+    ),
+    "deck_over_a_day": FaultKind(
+        Blocks.NOTHING,
+        "a batch has been at this table for more than 24 hours",
+        "report it with the day's reconciliation, or replace it",
+        "by_itself",
     ),
     # who is there, and the service itself
     "wrong_device": FaultKind(

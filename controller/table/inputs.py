@@ -65,7 +65,18 @@ class Trouble:
     device: str | None = None
 
 
-Input = OperatorEvent | Observed | Ended | Booted | Trouble
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """A new hour of wall time began, counted from the epoch; `day` names the gaming day it lies in.
+
+    The edge says so at the start and at each full hour: the core has no clock.
+    """
+
+    hour: int
+    day: str
+
+
+Input = OperatorEvent | Observed | Ended | Booted | Trouble | Hour
 
 
 @dataclass(frozen=True, slots=True)

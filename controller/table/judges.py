@@ -2,96 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from controller.table import cutting_card
+from controller.table import args, closing, cutting_card, irregular, opening, people, reader
+from controller.table.args import Judge, Judged
 from controller.table.faults import FAULTS
-from controller.table.inputs import Refusal
+from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import DEALER, box, cutters
 from controller.table.state import Closing, Cycle, Fault, Place, TableState
 from devices.events import Sense
 
-Args = Mapping[str, Any]
-Judged = dict[str, Any] | Refusal
-Judge = Callable[[TableRules, TableState, Args], Judged]
-
-
-# --- arguments ---
-
-
-def _whole(args: Args, name: str) -> int:
-    if name not in args:
-        raise ValueError(f"{name}=NUMBER is missing")
-    value = args[name]
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return int(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}={value} is not a whole number") from None
-
-
-def _boxes(rules: TableRules, args: Args) -> tuple[int, ...]:
-    value = args.get("boxes", "")
-    parts = value if isinstance(value, list) else str(value).split(",")
-    try:
-        numbers = sorted({int(p) for p in parts if str(p).strip()})
-    except (TypeError, ValueError):
-        raise ValueError(f"boxes={value} is not a list such as 1,2,5") from None
-    if not numbers:
-        raise ValueError("boxes=1,2,5 is missing: name every box with a wager")
-    if numbers[0] < 1 or numbers[-1] > rules.boxes:
-        raise ValueError(f"this table has boxes 1 to {rules.boxes}")
-    return tuple(numbers)
-
-
-def _seat(rules: TableRules, value: Any) -> str:
-    if value == DEALER:
-        return DEALER
-    text = str(value).removeprefix("box ")
-    if not text.isdigit() or not 1 <= int(text) <= rules.boxes:
-        raise ValueError(f"{value!r} is neither a box from 1 to {rules.boxes} nor the dealer")
-    return box(int(text))
-
-
-def _batch_arg(rules: TableRules, args: Args) -> str:
-    ids = [b.id for b in rules.batches]
-    batch = args.get("batch")
-    if batch not in ids:
-        raise ValueError(f"batch={batch} is none of this table's batches: {', '.join(ids)}")
-    return str(batch)
-
-
-def _flag(args: Args, name: str) -> bool:
-    value = args.get(name, False)
-    if value in (True, "true", "yes", "1"):
-        return True
-    if value in (False, "false", "no", "0"):
-        return False
-    raise ValueError(f"{name}={value} is neither true nor false")
-
-
 # --- one judge an event: the fact's data, or a refusal ---
 
 
-def no_args(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
+def no_args(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[str, Any]:
     return {}
 
 
-def _judge_open(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
+def _judge_open(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[str, Any]:
     return {"cards": rules.batch_size, "backs": {b.id: b.back for b in rules.batches}}
 
 
-def _judge_inspect(rules: TableRules, state: TableState, args: Args) -> dict[str, Any]:
-    return {"batch": _batch_arg(rules, args)} if "batch" in args else {}
+def _judge_inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[str, Any]:
+    return {"batch": args.batch(rules, tap.args)} if "batch" in tap.args else {}
 
 
-def _judge_load_shuffler(rules: TableRules, state: TableState, args: Args) -> Judged:
-    batch = _batch_arg(rules, args)
+def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     inside = state.batch_at(Place.SHUFFLER)
     if inside is not None:
@@ -114,7 +54,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, args: Args) -> Ju
     return {"batch": batch}
 
 
-def _judge_start_shuffle(rules: TableRules, state: TableState, args: Args) -> Judged:
+def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     shuffler = state.shuffler
     if shuffler.batch is None:
         return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
@@ -136,7 +76,7 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, args: Args) -> Ju
     return {"batch": held.id, "token": token}
 
 
-def _judge_take(rules: TableRules, state: TableState, args: Args) -> Judged:
+def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = state.shuffler.batch
     proof = None if batch is None else state.batches[batch].proof
     if batch is None or proof is None:
@@ -172,10 +112,10 @@ def cut_order(rules: TableRules, state: TableState) -> tuple[str, ...]:
     )
 
 
-def _judge_offer_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
-    if "box" not in args:
+def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if "box" not in tap.args:
         raise ValueError("box=NUMBER or box=dealer is missing")
-    seat, refused = _seat(rules, args["box"]), _flag(args, "refused")
+    seat, refused = args.seat(rules, tap.args["box"]), args.flag(tap.args, "refused")
     open_to = [s for s in cut_order(rules, state) if s not in state.declined]
     anyone = not state.last_boxes and (seat != DEALER or bool(state.declined))
     if state.cutter is not None:
@@ -192,8 +132,8 @@ def _judge_offer_cut(rules: TableRules, state: TableState, args: Args) -> Judged
     return {"to": seat, "refused": refused}
 
 
-def _judge_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
-    position, size, least = _whole(args, "position"), rules.batch_size, rules.min_cut
+def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.min_cut
     if state.cutter is None:
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
         return Refusal(
@@ -215,14 +155,14 @@ def _judge_cut(rules: TableRules, state: TableState, args: Args) -> Judged:
     return {"batch": batch, "by": state.cutter, "position": position}
 
 
-def _judge_recut(rules: TableRules, state: TableState, args: Args) -> Judged:
+def _judge_recut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.taken is None:
         return Refusal("not_shuffled", "no shuffled batch is in hand", "13:69F-2.5(a)")
     return {"batch": state.taken}
 
 
-def _judge_insert(rules: TableRules, state: TableState, args: Args) -> Judged:
-    behind, least = _whole(args, "position"), rules.least_behind_cutting_card
+def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    behind, least = args.whole(tap.args, "position"), rules.least_behind_cutting_card
     if not least <= behind < rules.batch_size:
         return Refusal(
             "cutting_card_misplaced",
@@ -233,8 +173,8 @@ def _judge_insert(rules: TableRules, state: TableState, args: Args) -> Judged:
     return {"position": behind}
 
 
-def _judge_load_shoe(rules: TableRules, state: TableState, args: Args) -> Judged:
-    batch = _batch_arg(rules, args)
+def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch = args.batch(rules, tap.args)
     held, other = state.batches[batch], state.batches[rules.other(batch)]
     if batch == state.shoe.last_batch:
         return _alternation(batch)
@@ -258,8 +198,8 @@ def _judge_load_shoe(rules: TableRules, state: TableState, args: Args) -> Judged
     return {"batch": batch, "token": held.proof.token}
 
 
-def _judge_bets_closed(rules: TableRules, state: TableState, args: Args) -> Judged:
-    boxes = _boxes(rules, args)
+def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    boxes = args.boxes(rules, tap.args)
     if state.shoe.empty:
         return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", ("shuffle_now",))
     if not state.device(rules.shoe).up:
@@ -267,14 +207,14 @@ def _judge_bets_closed(rules: TableRules, state: TableState, args: Args) -> Judg
     return {"boxes": list(boxes), "round": state.rounds + 1}
 
 
-def _judge_cutting_card_at(rules: TableRules, state: TableState, args: Args) -> Judged:
+def _judge_cutting_card_at(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     in_round, sensed = state.phase in IN_ROUND, Sense.CUT_CARD in rules.shoe_senses
     if sensed and not in_round:
         why = f"cutting_card_at is not expected now: the table is in phase {state.phase.value}"
         return Refusal("unexpected", why)
-    if in_round and "box" not in args:
+    if in_round and "box" not in tap.args:
         raise ValueError("box=NUMBER or box=dealer is missing")
-    seat = _seat(rules, args["box"]) if "box" in args else None
+    seat = args.seat(rules, tap.args["box"]) if "box" in tap.args else None
     if sensed and not state.shoe.cut_seen:
         return Refusal("no_cutting_card", "the cutting card has not come out of this shoe")
     if state.shoe.cut_at is not None or (state.shoe.cut_seen and not sensed):
@@ -294,7 +234,7 @@ def _cutting_card_by_tap(rules: TableRules, state: TableState, seat: str | None)
     return cutting_card.came_out(rules, state, None)
 
 
-def _judge_round_settled(rules: TableRules, state: TableState, args: Args) -> Judged:
+def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     assert state.round is not None
     if state.phase is not Phase.PLAYING and not state.uncertain:
         return Refusal("deal_not_finished", "the initial deal is not finished", "13:69F-2.6")
@@ -312,23 +252,23 @@ def _judge_round_settled(rules: TableRules, state: TableState, args: Args) -> Ju
     return {"round": state.round.number, "cards": len(state.round.cards)}
 
 
-def _judge_shuffle_now(rules: TableRules, state: TableState, args: Args) -> Judged:
+def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.shoe.closing is Closing.THIS_ROUND:
         return Refusal("already_ending", "the shoe ends with this round anyway", "13:69F-2.5(a)")
     return {"when": "after this round" if state.phase in IN_ROUND else "now"}
 
 
-def _judge_collect(rules: TableRules, state: TableState, args: Args) -> Judged:
-    gauge = args.get("gauge")
+def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    gauge = tap.args.get("gauge")
     if gauge not in ("full", "short", "over"):
         raise ValueError(f"gauge={gauge} is none of full, short, over")
-    foreign = _whole(args, "other_backs") if "other_backs" in args else 0
+    foreign = args.whole(tap.args, "other_backs") if "other_backs" in tap.args else 0
     if not 0 <= foreign <= rules.batch_size:
         raise ValueError(f"other_backs is a number of cards, 0 to {rules.batch_size}")
     batch = state.shoe.batch
     assert batch is not None
     left, sensed = state.batches[batch].at(Place.SHOE), Sense.EMPTY in rules.shoe_senses
-    said = _flag(args, "shoe_empty")
+    said = args.flag(tap.args, "shoe_empty")
     if said and sensed:
         raise ValueError("this shoe tells by itself when it is empty: leave shoe_empty out")
     if not (state.shoe.empty or said or (not sensed and not left)):
@@ -391,5 +331,10 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "round_settled": (_judge_round_settled, ()),
     "shuffle_now": (_judge_shuffle_now, ()),
     "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty")),
+    **opening.JUDGES,
+    **irregular.JUDGES,
+    **closing.JUDGES,
+    **reader.JUDGES,
+    **people.JUDGES,
 }
 """Each event's judge and the arguments it takes; an event that is not here takes none."""

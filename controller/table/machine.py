@@ -117,7 +117,12 @@ class _Model:
         guard = GUARDS.get(name.removeprefix("is_")) if name.startswith("is_") else None
         if guard is None:
             raise AttributeError(name)
-        return lambda event: guard(self._rules, self._state)
+
+        def holds(_event: EventData) -> bool:
+            assert self._state is not None
+            return guard(self._rules, self._state)
+
+        return holds
 
 
 def mermaid() -> str:

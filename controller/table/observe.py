@@ -102,3 +102,9 @@ def booted(draft: Draft, boot_id: str) -> None:
     draft.source = draft.rules.shuffler
     if draft.state.shuffler.stage is Cycle.CHECKING:
         draft.add("start_failed", {"why": "the daemon stopped before the shuffler was asked to start"})
+
+
+def hour(draft: Draft, hour_: int, day: str) -> None:
+    """A new hour began: what is due by now."""
+    if (hour_, day) != (draft.state.hour, draft.state.day):
+        draft.add("hour", {"hour": hour_, "day": day})

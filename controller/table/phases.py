@@ -27,9 +27,16 @@ class Phase(StrEnum):
     PLAYING = "playing"
     SHOE_END = "shoe_end"
     RACK_FULL = "rack_full"
+    RESHUFFLE_CUT = "reshuffle_cut"
+    RESHUFFLE_LOAD = "reshuffle_load"
+    RESHUFFLE_BURN = "reshuffle_burn"
+    IDLE = "idle"
+    CLOSING = "closing"
 
 
 IN_ROUND = (Phase.DEALING, Phase.SIDE_WAGERS, Phase.HOLE_CARD, Phase.PLAYING)
+RESHUFFLING = (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD, Phase.RESHUFFLE_BURN)
+"""The shoe ran out in mid-round: the rack is shuffled by hand and the same round goes on (R-35)."""
 SHOE_IN_USE = (Phase.BURN_DUE, Phase.BETWEEN_ROUNDS, *IN_ROUND, Phase.SHOE_END)
 """Phases in which a batch is in the shoe."""
 
@@ -51,22 +58,41 @@ class Transition:
 
 P = Phase
 _EVERYWHERE = tuple(Phase)
+_BEFORE_SHOE = (P.CUT_DUE, P.CUT_DONE, P.CUTTING_CARD_IN)
+_NO_SHOE = (
+    P.OPENING,
+    P.FIRST_LOADED,
+    P.FIRST_SHUFFLING,
+    P.BATCH_TAKEN,
+    P.OTHER_LOADED,
+    *_BEFORE_SHOE,
+    P.RACK_FULL,
+)
+PREPARING = (*_NO_SHOE, P.BURN_DUE, P.BETWEEN_ROUNDS, P.SHOE_END, P.IDLE)
+"""Phases in which a batch that is in hand may be inspected, spread and washed: never in a round."""
 
 TRANSITIONS: tuple[Transition, ...] = (
-    # opening (S1): the first batch is shuffled, then alternates as at every later swap
+    # opening (S1): the first batch is shuffled, then alternates as at every later swap; a batch with a
+    # certificate may go straight to its cut while the other is stored (S1b)
     Transition("open", (P.CLOSED,), P.OPENING),
-    Transition("inspect", (P.OPENING,), None),
-    Transition("spread", (P.OPENING,), None),
-    Transition("player_inspected", (P.OPENING,), None),
-    Transition("wash", (P.OPENING,), None),
+    Transition("inspect", PREPARING, None),
+    Transition("verify", PREPARING, None),
+    Transition("spread", PREPARING, None),
+    Transition("player_inspected", PREPARING, None),
+    Transition("wash", PREPARING, None),
+    Transition("certificate", PREPARING, None),
+    Transition("shuffle_demanded", (P.CUT_DUE, P.CUT_DONE, P.CUTTING_CARD_IN), P.RACK_FULL),
+    Transition("shuffle_demanded", tuple(p for p in PREPARING if p not in _BEFORE_SHOE), None),
+    Transition("load_shuffler", (P.OPENING,), P.OTHER_LOADED, "shuffled_in_hand"),
     Transition("load_shuffler", (P.OPENING,), P.FIRST_LOADED),
     Transition("cycle_started", (P.FIRST_LOADED,), P.FIRST_SHUFFLING, tap=False),
     Transition("cycle_void", (P.FIRST_SHUFFLING,), P.FIRST_LOADED, tap=False),
     Transition("lifted_out", (P.FIRST_LOADED, P.FIRST_SHUFFLING), P.OPENING, tap=False),
     # the shuffled batch comes out, the other one goes in (S4); no way on before its cycle is seen to start
-    Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL), None),
+    Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.BATCH_TAKEN, tap=False),
     Transition("load_shuffler", (P.BATCH_TAKEN,), P.OTHER_LOADED),
+    Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DONE, "no_cut", tap=False),
     Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DUE, tap=False),
     Transition("lifted_out", (P.OTHER_LOADED,), P.BATCH_TAKEN, tap=False),
     # a cycle may be started, or started again after a void, wherever an unproven batch lies in the shuffler
@@ -97,11 +123,48 @@ TRANSITIONS: tuple[Transition, ...] = (
     # short of PLAYING a round is settled only when cards may have come out unseen
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.SHOE_END, "last_round"),
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.BETWEEN_ROUNDS),
+    # irregularities (R-31 to R-36a)
+    Transition("drawn_in_error", IN_ROUND, None),
+    Transition("dealer_skipped", IN_ROUND, None),
+    Transition("box_skipped", IN_ROUND, None),
+    Transition("void_round", IN_ROUND, P.SHOE_END, "last_round"),
+    Transition("void_round", IN_ROUND, P.BETWEEN_ROUNDS),
+    Transition("peek", (P.PLAYING,), None),
+    Transition("no_reader", _EVERYWHERE, None),
+    Transition("dead_card", _EVERYWHERE, None),
+    Transition("replace_batch", _EVERYWHERE, None),
+    # the shoe ran out in mid-round (R-35): the rack is shuffled by hand, cut, loaded, and the round goes on
+    Transition("reshuffle_by_hand", IN_ROUND, P.RESHUFFLE_CUT),
+    Transition("cut", (P.RESHUFFLE_CUT,), P.RESHUFFLE_LOAD),
+    Transition("load_shoe", (P.RESHUFFLE_LOAD,), P.RESHUFFLE_BURN, "burn_after_dry"),
+    *(Transition("load_shoe", (P.RESHUFFLE_LOAD,), phase, f"dry_in_{phase}") for phase in IN_ROUND),
+    *(Transition("burned", (P.RESHUFFLE_BURN,), phase, f"dry_in_{phase}", tap=False) for phase in IN_ROUND),
+    # about one deck of the rack goes back into the shoe in stacks (R-10, R-19)
+    Transition("bart_carter", (P.BETWEEN_ROUNDS,), None),
+    # without a shuffler (`manual-shoe`), or the same batch once more where a switch says so (S5)
+    Transition("reshuffle_by_hand", (P.OPENING, P.RACK_FULL), P.CUT_DUE),
     # the end of a shoe (S3, S4, S5)
     Transition("shuffle_now", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END),
     Transition("shuffle_now", IN_ROUND, None),
     Transition("cutting_card_first", (P.BURN_DUE, P.BETWEEN_ROUNDS, P.DEALING), P.SHOE_END, tap=False),
+    Transition("collect_rack", (P.SHOE_END,), P.IDLE, "going_idle"),
+    Transition("collect_rack", (P.SHOE_END,), P.CLOSING, "going_to_close"),
     Transition("collect_rack", (P.SHOE_END,), P.RACK_FULL),
+    # nobody plays (S8)
+    Transition("idle", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END),
+    Transition("idle", (P.RACK_FULL,), P.IDLE),
+    Transition("resume", (P.IDLE,), P.RACK_FULL),
+    # closing (S10): every device empty, each batch counted
+    Transition("close", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END),
+    Transition("close", (P.SHOE_END,), None),
+    Transition("close", (P.IDLE, *_NO_SHOE), P.CLOSING),
+    Transition("close", (P.CLOSING,), P.CLOSED),
+    Transition("count_batch", (P.CLOSING,), None),
+    # devices and people
+    Transition("confirm_empty", _EVERYWHERE, None),
+    Transition("out_of_service", _EVERYWHERE, None),
+    Transition("in_service", _EVERYWHERE, None),
+    Transition("acknowledge", _EVERYWHERE, None),
     Transition("clear", _EVERYWHERE, None),
 )
 

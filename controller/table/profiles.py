@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
+from controller.table.round import DEALER
 from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity
 
@@ -19,6 +20,20 @@ class FirstCardPolicy(StrEnum):
 
     PLAY_ONE_ROUND = "play-one-round"
     RESHUFFLE_NOW = "reshuffle-now"
+
+
+class CutPolicy(StrEnum):
+    """Which batches are cut before they go into the shoe (R-15; the second reading is R-52's)."""
+
+    ALWAYS = "always"
+    HAND_SHUFFLED = "hand-shuffled"
+
+
+class Discretionary(StrEnum):
+    """What a shuffle at the licensee's choice does with the batch (S5, two readings)."""
+
+    SWAP = "swap"
+    SAME_BATCH = "same-batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +67,22 @@ class TableRules:
     first_card: FirstCardPolicy = FirstCardPolicy.PLAY_ONE_ROUND
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
+    cut: CutPolicy = CutPolicy.ALWAYS
+    last_cutter: str = DEALER
+    """Who cuts when nobody accepts, 13:69F-2.5(f): the dealer, or "supervisor" (R-18, two readings)."""
+    discretionary: Discretionary = Discretionary.SWAP
+    burn_after_dry: bool = True
+    """Whether a card is burned when the rack was shuffled in mid-round (R-35, two readings)."""
+    deck_age_h: int | None = None
+    """Hours after which a batch leaves the table (R-45): New Jersey sets none, Pennsylvania 24."""
+    least_cycle_s: int = 0
+    """Seconds that a full cycle of this shuffler takes at the least (R-75); 0 judges none."""
+    double_shoe: bool = False
+    """The shoe has two sides and a segregated area, where a card found face up goes (R-31, R-51)."""
+    reader: str | None = None
+    """Device id of the hole-card reader, if there is one."""
+    reader_discloses: bool = False
+    """Whether that reader could have shown a value to a player: a misuse then voids the round (R-36a)."""
     shoe: str = "shoe"
     shoe_senses: frozenset[Sense] = frozenset(Sense)
     shuffler: str = "shuffler"

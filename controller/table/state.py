@@ -20,6 +20,8 @@ class Place(StrEnum):
     SHOE = "shoe"
     TABLE = "table"
     RACK = "rack"
+    ASIDE = "aside"
+    """The segregated area of a double shoe."""
 
 
 class Cycle(StrEnum):
@@ -40,19 +42,54 @@ class Closing(StrEnum):
     THIS_ROUND = "this_round"
 
 
+class Prep(StrEnum):
+    """How far a batch is prepared for its first shuffle (R-12, R-13, R-48), one step after the other."""
+
+    RECEIVED = "received"
+    INSPECTED = "inspected"
+    VERIFIED = "verified"
+    SPREAD = "spread"
+    PLAYER_INSPECTED = "player_inspected"
+    WASHED = "washed"
+    CERTIFIED = "certified"
+
+
+READY = (Prep.WASHED, Prep.CERTIFIED)
+"""A batch that was prepared, in one of the two ways of 13:69F-2.4(a)."""
+
+
+class Shuffled(StrEnum):
+    """What proves that a batch is shuffled."""
+
+    MACHINE = "machine"
+    CERTIFICATE = "certificate"
+    HAND = "hand"
+
+
+class Ending(StrEnum):
+    """What follows once the cards of the shoe are collected."""
+
+    SWAP = "swap"
+    IDLE = "idle"
+    CLOSE = "close"
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A completed cycle, proved by our token: it lets one batch into the shoe once."""
+    """A completed cycle, proved by our token, or what stands for it: it lets one batch into the shoe once."""
 
     token: str
     cycle: int
+    how: Shuffled = Shuffled.MACHINE
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Custody of one batch: cards by place, always adding up to a whole batch once the table is open.
 
-    `back` is the colour it was opened with: a file edited later cannot swap the batches.
+    `back` is the colour it was opened with: a file edited later cannot swap the batches. `unfit_since` and
+    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead,
+    `counted` is the count at the closing, `orders` are the orders of its last shoes (see `Shoe.order`).
     """
 
     id: str
@@ -61,6 +98,14 @@ class Batch:
     proof: Proof | None = None
     cut: bool = False
     unfit: str | None = None
+    unfit_since: int | None = None
+    missing: tuple[str, ...] = ()
+    prep: Prep = Prep.RECEIVED
+    inspected_by: str = ""
+    received: int | None = None
+    replaced: int = 0
+    counted: int | None = None
+    orders: tuple[str, ...] = ()
 
     def at(self, place: Place) -> int:
         """How many cards of this batch are at `place`."""
@@ -84,7 +129,8 @@ class Batch:
 class Shuffler:
     """What the table knows of the shuffler. `counter` is the machine's hard cycle counter.
 
-    `surplus` are cards that it holds beyond those this table put in, as far as it last said.
+    `surplus` are cards that it holds beyond those this table put in, as far as it last said. `out` tells that
+    it is out of service; `started_us` is the monotonic time at which the running cycle was seen to start.
     """
 
     batch: str | None = None
@@ -93,6 +139,8 @@ class Shuffler:
     counter: int | None = None
     shuffles: int = 0
     surplus: int = 0
+    out: bool = False
+    started_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +155,17 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class Round:
+    """`order` is where the cards of the initial deal go; `owed` that the dealer's second card comes late.
+
+    `peeks` counts the uses of the hole-card reader.
+    """
+
     number: int
     boxes: tuple[int, ...]
     cards: tuple[Dealt, ...] = ()
+    order: tuple[str, ...] = ()
+    owed: bool = False
+    peeks: int = 0
 
 
 UNCERTAIN = ("events_lost", "shoe_rebooted")
@@ -121,7 +177,9 @@ class Shoe:
     """The shoe cycle: `first_fact` is where it began, `drawn` counts what came out by card, "" for unread.
 
     `unseen` counts those of them that nobody may have seen: nothing is concluded from them yet (law 7).
-    `early` are cards drawn before the bets were closed: each is used as the next card (R-32).
+    `early` are cards drawn before the bets were closed: each is used as the next card (R-32). `order` are the
+    cards drawn, two letters each, "--" where not everybody saw it at once (law 7). `returned` counts cards
+    that were drawn and went back in; `by_choice` tells that the licensee ended this shoe (R-14).
     """
 
     batch: str | None = None
@@ -137,6 +195,9 @@ class Shoe:
     cut_at: str | None = None
     unaccounted: int | None = None
     early: tuple[Dealt, ...] = ()
+    order: str = ""
+    returned: int = 0
+    by_choice: bool = False
 
     @property
     def count(self) -> int:
@@ -176,7 +237,8 @@ class Pending:
 class Fault:
     """A latched fault; its id is F and the number of the fact that latched it, `since`.
 
-    `again` is the last fact that found the same cause once more.
+    `again` is the last fact that found the same cause once more. An alarm is one that blocks nothing: `gone`
+    is the fact with which its cause went; it is kept until somebody acknowledged it (ISA-18.2).
     """
 
     id: str
@@ -187,6 +249,8 @@ class Fault:
     again: int
     batch: str | None = None
     device: str | None = None
+    acknowledged: str = ""
+    gone: int | None = None
 
 
 KEYS_KEPT = 256
@@ -195,7 +259,12 @@ KEYS_KEPT = 256
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """`seq` is the number of the last fact applied; it equals the journal's."""
+    """`seq` is the number of the last fact applied; it equals the journal's.
+
+    `day` is the gaming day, `inspected` the day on which each device was last found in order (R-42), `empty`
+    are devices confirmed empty. `manual`: the table was opened without its shuffler. `dry_in` is the phase in
+    which the shoe ran out, while its rack is shuffled (R-35). `no_reader`: dealt without the reader (R-36a).
+    """
 
     seq: int = 0
     boot: str = ""
@@ -213,6 +282,14 @@ class TableState:
     pending: Mapping[str, Pending] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     keys: Mapping[str, int] = field(default_factory=dict)
+    day: str = ""
+    hour: int = 0
+    inspected: Mapping[str, str] = field(default_factory=dict)
+    empty: tuple[str, ...] = ()
+    manual: bool = False
+    ending: Ending = Ending.SWAP
+    dry_in: Phase | None = None
+    no_reader: bool = False
 
     def batch_at(self, place: Place) -> str | None:
         """The id of the one batch that has cards at `place`, if any."""
@@ -258,7 +335,7 @@ def restore(plain: Mapping[str, Any]) -> TableState:
     round_ = plain["round"]
     return TableState(
         **{
-            **{f.name: plain[f.name] for f in fields(TableState)},
+            **{f.name: plain[f.name] for f in fields(TableState) if f.name in plain},
             "phase": Phase(plain["phase"]),
             "batches": {k: _batch(v) for k, v in plain["batches"].items()},
             "shuffler": Shuffler(**{**plain["shuffler"], "stage": Cycle(plain["shuffler"]["stage"])}),
@@ -271,13 +348,23 @@ def restore(plain: Mapping[str, Any]) -> TableState:
             ),
             "round": None
             if round_ is None
-            else Round(round_["number"], tuple(round_["boxes"]), tuple(Dealt(**c) for c in round_["cards"])),
+            else Round(
+                **{
+                    **round_,
+                    "boxes": tuple(round_["boxes"]),
+                    "cards": tuple(Dealt(**c) for c in round_["cards"]),
+                    "order": tuple(round_.get("order", ())),
+                }
+            ),
             "last_boxes": tuple(plain["last_boxes"]),
             "declined": tuple(plain["declined"]),
             "devices": {k: Device(**v) for k, v in plain["devices"].items()},
             "pending": {k: Pending(**v) for k, v in plain["pending"].items()},
             "faults": tuple(Fault(**{**f, "blocks": Blocks(f["blocks"])}) for f in plain["faults"]),
             "keys": dict(plain["keys"]),
+            "empty": tuple(plain.get("empty", ())),
+            "ending": Ending(plain.get("ending", Ending.SWAP)),
+            "dry_in": None if plain.get("dry_in") is None else Phase(plain["dry_in"]),
         }
     )
 
@@ -285,10 +372,14 @@ def restore(plain: Mapping[str, Any]) -> TableState:
 def _batch(plain: Mapping[str, Any]) -> Batch:
     proof = plain["proof"]
     return Batch(
-        id=plain["id"],
-        back=plain["back"],
-        cards={Place(p): n for p, n in plain["cards"].items()},
-        proof=None if proof is None else Proof(**proof),
-        cut=plain["cut"],
-        unfit=plain["unfit"],
+        **{
+            **plain,
+            "cards": {Place(p): n for p, n in plain["cards"].items()},
+            "proof": None
+            if proof is None
+            else Proof(**{**proof, "how": Shuffled(proof.get("how", Shuffled.MACHINE))}),
+            "missing": tuple(plain.get("missing", ())),
+            "prep": Prep(plain.get("prep", Prep.RECEIVED)),
+            "orders": tuple(plain.get("orders", ())),
+        }
     )

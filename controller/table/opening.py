@@ -1,0 +1,16 @@
+"""Batches and devices before use: inspected, certified, washed, too old, replaced (R-12, R-13, R-42)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from controller.table.args import Apply, Judge
+from controller.table.state import TableState
+
+if TYPE_CHECKING:
+    from controller.table.draft import Draft
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {}
+APPLY: dict[str, Apply] = {}
+FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {}
