@@ -12,15 +12,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from controller.config_file import GAME, Batch, Cards, Device, File, Table, read
+from controller.config_file import GAME, Batch, Cards, Device, File, Rules, Table, read
 from controller.table import eligibility
 from controller.table.eligibility import Problem
 from controller.table.inputs import OPERATOR, SERVICE
-from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
+from controller.table.profiles import BatchRules, CutPolicy, Discretionary, FirstCardPolicy, TableRules
+from controller.table.round import LAST_CUTTERS
 from devices.base import DriverSpec, OptionError, Setup
 from firmware_bridge.identity import Identity
 
@@ -40,13 +42,17 @@ class DeviceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A valid table. `notes` are sentences about accepted keys that nothing in this version acts on."""
+    """A valid table. `notes` are sentences about accepted keys that nothing in this version acts on.
+
+    `day_starts` is the local time at which the gaming day begins (R-42).
+    """
 
     rules: TableRules
     devices: tuple[DeviceConfig, ...]
     socket: Path
     journal: Path
     key: Path
+    day_starts: time = time(6)
     notes: tuple[str, ...] = ()
 
 
@@ -95,16 +101,18 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     specs, device_problems = _devices(file.devices)
     problems = [
         *_table(file.table),
+        *_rules(file.rules),
         *_cards(file.cards),
         *eligibility.decks(counts or [file.cards.decks_per_batch], file.table.wagers),
         *eligibility.exclusions(file.table.wagers),
         *_mode(file, counts, [spec.role for spec in specs.values() if spec is not None]),
         *device_problems,
+        *_own_keys(file.devices, specs),
         *_serves(file.table.game, specs),
         *_paths(file),
         *_later(file),
     ]
-    table, first = file.table, counts[0] if counts else None
+    table, switches, first = file.table, file.rules, counts[0] if counts else None
     batches = [BatchRules(b.id, b.back) for b in file.cards.batch if b.id is not None and b.back is not None]
     socket = _socket(file)
     if problems or table.id is None or first is None or len(batches) != 2 or socket is None:
@@ -115,6 +123,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         if (spec := specs[name]) is not None and device.port is not None
     )
     by_role = {device.spec.role: device.id for device in devices}
+    reader = by_role.get("reader")
     rules = TableRules(
         table=table.id,
         boxes=table.boxes,
@@ -127,6 +136,15 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         first_card=FirstCardPolicy(table.first_card),
         cutting_card_tolerance=table.cutting_card_tolerance,
         burn_on_dealer_change=table.burn_on_dealer_change,
+        cut=CutPolicy(switches.cut),
+        last_cutter=switches.last_cutter,
+        discretionary=Discretionary(switches.discretionary),
+        burn_after_dry=switches.burn_after_dry,
+        deck_age_h=switches.deck_age_h,
+        least_cycle_s=switches.least_cycle_s,
+        double_shoe=file.devices[by_role["shoe"]].sides == 2,
+        reader=reader,
+        reader_discloses=reader is not None and bool(file.devices[reader].discloses),
         shoe=by_role["shoe"],
         shoe_senses=next(device.spec.senses for device in devices if device.spec.role == "shoe"),
         shuffler=by_role["shuffler"],
@@ -137,7 +155,8 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         },
     )
     journal = Path(file.journal.path or f"/var/lib/cutcard/{table.id}.db")
-    return Config(rules, devices, socket, journal, Path(file.journal.key), tuple(_notes(file))), []
+    day_starts, key = _clock(switches.day_starts) or time(), Path(file.journal.key)
+    return Config(rules, devices, socket, journal, key, day_starts, tuple(_notes(file))), []
 
 
 def _one_of(
@@ -180,6 +199,27 @@ def _table(table: Table) -> Iterator[Problem]:
         yield Problem(text, "13:69F-2.5(d)", "table.cutting_card_tolerance")
 
 
+def _rules(rules: Rules) -> Iterator[Problem]:
+    yield from _one_of("rules.cut", rules.cut, [p.value for p in CutPolicy], "policy")
+    yield from _one_of("rules.last_cutter", rules.last_cutter, LAST_CUTTERS, "last cutter")
+    policies = [p.value for p in Discretionary]
+    yield from _one_of("rules.discretionary", rules.discretionary, policies, "policy")
+    if rules.deck_age_h is not None and rules.deck_age_h < 1:
+        yield Problem(f"{rules.deck_age_h} hours: no batch could be used", key="rules.deck_age_h")
+    if rules.least_cycle_s < 0:
+        yield Problem(f"{rules.least_cycle_s} seconds: 0 judges no cycle", key="rules.least_cycle_s")
+    if _clock(rules.day_starts) is None:
+        text = f'{rules.day_starts!r} is no time of day such as "06:00"'
+        yield Problem(text, key="rules.day_starts")
+
+
+def _clock(text: str) -> time | None:
+    """HH:MM, or None where the text is something else."""
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", text):
+        return None
+    return time.fromisoformat(text)
+
+
 def _cards(cards: Cards) -> Iterator[Problem]:
     if cards.decks_per_batch is None and any(b.decks is None for b in cards.batch or [Batch()]):
         yield Problem("is missing: the number of decks in each batch", key="cards.decks_per_batch")
@@ -211,6 +251,30 @@ def _mode(file: File, counts: list[int | None], roles: list[str]) -> Iterator[Pr
     elif mode == "hand-dealt":
         sizes = counts or [file.cards.decks_per_batch]
         yield from _at(key, eligibility.hand_dealt(sizes, shuffler="shuffler" in roles))
+    if mode != "two-batch-shoe" and any(device.sides == 2 for device in file.devices.values()):
+        yield from _at("cards.batch", eligibility.double_shoe(backs, counts))
+
+
+def _own_keys(devices: Mapping[str, Device], specs: Mapping[str, DriverSpec | None]) -> Iterator[Problem]:
+    """Keys that only one kind of device has; silent when its driver is unknown."""
+    for name, device in devices.items():
+        spec = specs[name]
+        if spec is None:
+            continue
+        if device.sides is not None and spec.role != "shoe":
+            yield Problem(f"only a shoe has sides: {spec.name} is a {spec.role}", key=f"devices.{name}.sides")
+        elif device.sides not in (None, 1, 2):
+            yield Problem(
+                f"a shoe has one side or two, not {device.sides}",
+                "58 Pa. Code 633a.3(c)",
+                f"devices.{name}.sides",
+            )
+        if device.discloses is not None and spec.role != "reader":
+            text = f"only a hole-card reader discloses: {spec.name} is a {spec.role}"
+            yield Problem(text, key=f"devices.{name}.discloses")
+    readers = [name for name, spec in specs.items() if spec is not None and spec.role == "reader"]
+    if len(readers) > 1:
+        yield Problem(f"{len(readers)} devices are a reader: a table has one at most", key="devices")
 
 
 def _needs(role: str, roles: list[str], clause: str, file: File) -> Iterator[Problem]:

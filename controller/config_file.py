@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from controller.table import eligibility
 from controller.table.eligibility import Problem
-from controller.table.profiles import FirstCardPolicy
+from controller.table.profiles import CutPolicy, Discretionary, FirstCardPolicy
+from controller.table.round import DEALER
 
 GAME = "blackjack"
 
@@ -31,6 +32,18 @@ class Table(Section):
     first_card: str = FirstCardPolicy.PLAY_ONE_ROUND.value
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
+
+
+class Rules(Section):
+    """Switches where the rules have two readings, and limits that they leave to the house."""
+
+    cut: str = CutPolicy.ALWAYS.value
+    last_cutter: str = DEALER
+    discretionary: str = Discretionary.SWAP.value
+    burn_after_dry: bool = True
+    deck_age_h: int | None = None
+    least_cycle_s: int = 0
+    day_starts: str = "06:00"
 
 
 class Batch(Section):
@@ -57,13 +70,18 @@ class Allowed(Section):
 
 
 class Device(Section):
-    """Keys beside these are the driver's options; the driver knows which it has."""
+    """Keys beside these are the driver's options; the driver knows which it has.
+
+    `sides` is a shoe's, `discloses` a hole-card reader's.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     driver: str | None = None
     port: str | None = None
     allowed: list[Allowed] | None = None
+    sides: int | None = None
+    discloses: bool | None = None
 
 
 class Service(Section):
@@ -85,6 +103,7 @@ class Uplink(Section):
 
 class File(Section):
     table: Table = Table()
+    rules: Rules = Rules()
     cards: Cards = Cards()
     devices: dict[str, Device] = {}
     service: Service = Service()

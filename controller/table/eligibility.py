@@ -126,6 +126,11 @@ def batches(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[P
     return found
 
 
+def double_shoe(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[Problem]:
+    """R-51: a shoe with two sides takes two batches of equal decks and different backs."""
+    return [replace(problem, clause="58 Pa. Code 633a.3(c)") for problem in batches(backs, counts)]
+
+
 def cutting_card(colour: str | None, backs: Sequence[str | None], edge: str | None) -> list[Problem]:
     """R-02: readily distinguishable from every back and from the edge of the cards."""
     if colour is None:

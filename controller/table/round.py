@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 DEALER = "dealer"
 HOLE = "hole"
+SUPERVISOR = "supervisor"
+LAST_CUTTERS = (DEALER, SUPERVISOR)
+"""Who cuts when nobody accepts (R-18, two readings)."""
 
 
 def box(number: int) -> str:
@@ -20,20 +23,25 @@ def deal_order(boxes: Sequence[int]) -> tuple[str, ...]:
 
 
 def cutters(
-    *, new_game: bool, boxes: int, appeared_at: str | None, last_boxes: Sequence[int]
+    *,
+    new_game: bool,
+    boxes: int,
+    appeared_at: str | None,
+    last_boxes: Sequence[int],
+    last_cutter: str = DEALER,
 ) -> tuple[str, ...]:
     """Who is offered the cut, first to last, 13:69F-2.5(e): the first of these who accepts cuts.
 
     New game, or no round since: the first player to arrive, so any box. The cutting card at a box: that
     box. At the dealer's hand, or nowhere (a discretionary shuffle): the player farthest to the dealer's
-    right. Then clockwise (2.5(f)), at last the dealer.
+    right. Then clockwise (2.5(f)), at last the dealer, or a supervisor where a switch says so (R-18).
     """
     if new_game or not last_boxes:
-        return (*(box(n) for n in range(1, boxes + 1)), DEALER)
+        return (*(box(n) for n in range(1, boxes + 1)), last_cutter)
     seats = sorted(last_boxes)
     first = seats[-1]
     if appeared_at is not None and appeared_at != DEALER:
         number = int(appeared_at.split()[1])
         first = number if number in seats else first
     turn = seats.index(first)
-    return (*(box(n) for n in seats[turn:] + seats[:turn]), DEALER)
+    return (*(box(n) for n in seats[turn:] + seats[:turn]), last_cutter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from controller import config
 from controller.config import Config, examine
 from controller.config_file import keys
-from controller.table.eligibility import Problem
+from controller.table.eligibility import Problem, double_shoe
 from firmware_bridge.identity import Identity
 
 CONTRACT = """
@@ -286,7 +287,7 @@ NAMES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"devices__shoe__speed": 5},
         "devices.shoe.speed",
-        "the driver managed-shoe has no such key; known are driver, port, allowed, wait_ms",
+        "the driver managed-shoe has no such key; known are driver, port, allowed, sides, discloses, wait_ms",
     ),
     (
         {"devices__shoe__prot": "x"},
@@ -395,6 +396,13 @@ USES: dict[str, Any] = {
     "table.first_card": "reshuffle-now",
     "table.cutting_card_tolerance": 4,
     "table.burn_on_dealer_change": False,
+    "rules.cut": "hand-shuffled",
+    "rules.last_cutter": "supervisor",
+    "rules.discretionary": "same-batch",
+    "rules.burn_after_dry": False,
+    "rules.deck_age_h": 24,
+    "rules.least_cycle_s": 60,
+    "rules.day_starts": "04:30",
     "cards.decks_per_batch": 8,
     "cards.cutting_card": "red",
     "cards.edge": "yellow",
@@ -403,6 +411,8 @@ USES: dict[str, Any] = {
     "cards.batch.decks": 8,
     "devices.driver": "angel-eye",
     "devices.port": "socket:10.0.0.7:4001",
+    "devices.sides": 2,
+    "devices.discloses": True,
     **dict.fromkeys(
         (
             "devices.allowed.vendor",
@@ -433,6 +443,102 @@ def test_every_key_is_read_by_something() -> None:
             .replace(".", "__")
         )
         assert examine(changed(**copy.deepcopy(listed), **{path: value})) != before, key
+
+
+READER = {"driver": "hole-card-reader", "port": "socket:10.0.0.7:4003"}
+
+
+def test_switches_are_taken_over_and_have_the_stricter_reading_as_default() -> None:
+    plain = good()
+    rules = plain.rules
+    assert (rules.cut, rules.last_cutter, rules.discretionary) == ("always", "dealer", "swap")
+    assert (rules.burn_after_dry, rules.deck_age_h, rules.least_cycle_s) == (True, None, 0)
+    assert (rules.double_shoe, rules.reader, rules.reader_discloses) == (False, None, False)
+    assert plain.day_starts == time(6)
+    found = good(
+        rules={
+            "cut": "hand-shuffled",
+            "last_cutter": "supervisor",
+            "discretionary": "same-batch",
+            "burn_after_dry": False,
+            "deck_age_h": 24,
+            "least_cycle_s": 90,
+            "day_starts": "23:59",
+        },
+        devices__shoe__sides=2,
+        devices__eye={**READER, "discloses": True},
+    )
+    rules = found.rules
+    assert (rules.cut, rules.last_cutter, rules.discretionary) == (
+        "hand-shuffled",
+        "supervisor",
+        "same-batch",
+    )
+    assert (rules.burn_after_dry, rules.deck_age_h, rules.least_cycle_s) == (False, 24, 90)
+    assert (rules.double_shoe, rules.reader, rules.reader_discloses) == (True, "eye", True)
+    assert found.day_starts == time(23, 59)
+    assert good(devices__shoe__sides=1).rules.double_shoe is False
+    assert good(devices__eye=READER).rules.reader_discloses is False
+
+
+SWITCHES: list[tuple[dict[str, Any], str]] = [
+    ({"rules__cuts": "always"}, "rules.cuts: there is no such key; did you mean cut?"),
+    ({"rules__cut": "alway"}, "rules.cut: there is no policy 'alway'; did you mean always?"),
+    (
+        {"rules__last_cutter": "player"},
+        "rules.last_cutter: there is no last cutter 'player'; known are dealer, supervisor",
+    ),
+    (
+        {"rules__discretionary": "same"},
+        "rules.discretionary: there is no policy 'same'; did you mean same-batch?",
+    ),
+    ({"rules__deck_age_h": 0}, "rules.deck_age_h: 0 hours: no batch could be used"),
+    ({"rules__least_cycle_s": -1}, "rules.least_cycle_s: -1 seconds: 0 judges no cycle"),
+    ({"rules__day_starts": "6:00"}, "rules.day_starts: '6:00' is no time of day such as \"06:00\""),
+    ({"rules__day_starts": "24:00"}, "rules.day_starts: '24:00' is no time of day such as \"06:00\""),
+    (
+        {"rules__day_starts": 6},
+        "rules.day_starts: must be a text in quotes, not 6",
+    ),
+    (
+        {"rules__first_card": "play-one-round"},
+        "rules.first_card: there is no such key here; did you mean table.first_card?",
+    ),
+    (
+        {"table__last_cutter": "dealer"},
+        "table.last_cutter: there is no such key here; did you mean rules.last_cutter?",
+    ),
+    (
+        {"devices__shuffler__sides": 2},
+        "devices.shuffler.sides: only a shoe has sides: managed-shuffler is a shuffler",
+    ),
+    (
+        {"devices__shoe__sides": 3},
+        "devices.shoe.sides: a shoe has one side or two, not 3 [58 Pa. Code 633a.3(c)]",
+    ),
+    (
+        {"devices__shoe__discloses": False},
+        "devices.shoe.discloses: only a hole-card reader discloses: managed-shoe is a shoe",
+    ),
+    (
+        {"devices__eye": READER, "devices__other": {**READER, "port": "socket:10.0.0.7:4004"}},
+        "devices: 2 devices are a reader: a table has one at most",
+    ),
+]
+
+
+def test_a_wrong_switch_is_told() -> None:
+    for changes, line in SWITCHES:
+        assert lines(**changes) == [line]
+
+
+@pytest.mark.rule("R-51")
+def test_a_double_shoe_wants_equal_decks_and_different_backs() -> None:
+    assert double_shoe(["red", "blue"], [6, 6]) == []
+    found = double_shoe(["red", "Red"], [6, 8])
+    assert [problem.clause for problem in found] == ["58 Pa. Code 633a.3(c)"] * 2
+    found = problems(devices__shoe__sides=2, cards__batch__1__back="red", cards__batch__1__decks=8)
+    assert [problem.clause for problem in found] == ["13:69F-2.2(d)1", "13:69F-2.2(d)2"]
 
 
 def test_the_list_of_approved_devices() -> None:
