@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.profiles import TableRules
 from controller.table.round import DEALER, box
 from controller.table.state import TableState
@@ -68,3 +68,8 @@ def flag(args: Args, name: str) -> bool:
     if value in (False, "false", "no", "0"):
         return False
     raise ValueError(f"{name}={value} is neither true nor false")
+
+
+def other_person(tap: OperatorEvent, first: str) -> bool:
+    """Whether the second of two people taps: not `first` again, unless the caller holds every role."""
+    return tap.who != first or tap.roles >= frozenset(Role)
