@@ -27,12 +27,22 @@ REFUSES_CUT = 0.15
 
 _RETRY = frozenset({"device_absent", "shuffler_busy", "stopping"})
 """Refusals that only mean: not yet."""
+_FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
+"""Refusals that name what mends them: the event among `expected` that comes first."""
+PREPARATION = ("inspect", "spread", "player_inspected", "wash")
+"""What is done to each batch before its first shuffle (R-13)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tap:
     event: str
     args: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> Tap:
+        """A tap as `expected` and `cutcard do` write it."""
+        event, *pairs = text.split()
+        return cls(event, dict(pair.split("=", 1) for pair in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +183,13 @@ class Dealer:
             return
         tap = Tap(request["do"], {k: v for k, v in request.items() if k not in ("do", "id")})
         self._tries += 1
-        clears = [text.removeprefix("clear fault=") for text in answer.get("expected", ()) if "clear" in text]
+        mends = _FIRST.get(answer["refused"])
+        first = [Tap.of(text) for text in answer.get("expected", ()) if text.split()[0] == mends]
         if self._tries > TRIES:
             raise Stuck(f"{tap.event} was refused {TRIES} times: {answer}")
-        if answer.get("refused") == "fault_latched" and clears:
-            self._queued = [*(Tap("clear", {"fault": fault}) for fault in clears), tap]
-        elif answer.get("refused") in _RETRY:
+        if first:
+            self._queued = [*first, tap]
+        elif answer["refused"] in _RETRY:
             self._retry = (self._sent_at, tap)
         else:
             raise Stuck(f"{tap.event} {dict(tap.args)} was refused: {answer}")
@@ -235,10 +246,10 @@ class Dealer:
                 batch = other
 
     def _open(self, first: str, second: str) -> Script:
-        """S1: each batch inspected, spread, seen by the first player, washed; then A shuffled, B after it."""
+        """S1: the devices inspected; each batch prepared and washed; then A shuffled, B after it."""
         yield Tap("open")
         for batch in (first, second):
-            for event in ("inspect", "spread", "player_inspected", "wash"):
+            for event in PREPARATION:
                 yield Tap(event, {"batch": batch})
                 yield Pause(PREPARE_S)
             self.felt.wash(batch)

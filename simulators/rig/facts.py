@@ -7,8 +7,8 @@ from typing import Any
 
 from controller.record import Entry
 
-DIFFERS = frozenset({"mono_us", "boot_id", "token", "seq", "n", "raw", "call", "fault", "who"})
-"""Times, boot ids, tokens, wire numbers, numbers made from fact numbers, and who ran the daemon."""
+DIFFERS = frozenset({"mono_us", "boot_id", "token", "seq", "n", "raw", "call", "fault", "who", "day", "hour"})
+"""Times and days, boot ids, tokens, wire numbers, numbers made from fact numbers, who ran the daemon."""
 POINTERS = frozenset({"seqs", "from"})
 """Numbers of other facts: they depend on how the sources interleave, what they point at does not."""
 

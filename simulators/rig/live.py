@@ -255,43 +255,51 @@ class Live:
 
     # The loop
 
-    def run(self, until: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:
-        """Play until `until` holds or the dealer is done. Raises DaemonGone, or Stuck of the dealer."""
+    def run(
+        self, until: Callable[[], bool], tell: Callable[[], None] = lambda: None, *, dealer: bool = True
+    ) -> None:
+        """Play until `until` holds or the dealer is done. Raises DaemonGone, or Stuck of the dealer.
+
+        Without the `dealer`, who stands by, until it holds.
+        """
         seq, since = self.view.seq, self.elapsed
-        while not self.dealer.done and not until():
-            self.turn()
+        while not (dealer and self.dealer.done) and not until():
+            self.turn(dealer=dealer)
             tell()
-            rests = self.dealer.wake is not None or (self.dealer.quiet and self._due() is not None)
+            rests = (dealer and self.dealer.wake is not None) or (
+                self.dealer.quiet and self._due(dealer) is not None
+            )
             if self.view.seq != seq or rests:
                 seq, since = self.view.seq, self.elapsed
             elif self.elapsed - since > STALLED_S:
                 words = self.daemon.last_words()
                 raise DaemonGone(f"no fact for {STALLED_S:.0f} s, waiting for {self.dealer.doing}:\n{words}")
 
-    def turn(self) -> None:
+    def turn(self, *, dealer: bool = True) -> None:
         """Everything that can happen now, then wait for the next thing, or let the time at the table jump."""
         self.daemon.said_ready()  # later words are taken too, or the selector would never rest
         self._pump()
         self._hear()
         if self._line is None:
             raise DaemonGone(f"the daemon went away:\n{self.daemon.last_words()}")
-        for request in self.dealer.turn(self.simulated):
+        for request in self.dealer.turn(self.simulated) if dealer else ():
             self._line.send(request)
         self._pump()
-        if self._speed is None and self.dealer.quiet and not self.dealer.done:
-            if (due := self._due()) is not None:
+        if self._speed is None and self.dealer.quiet and not (dealer and self.dealer.done):
+            if (due := self._due(dealer)) is not None:
                 self._skipped += max(0.0, due - self.simulated)
                 self._wait(0.0)
                 return
-        self._wait(self._patience())
+        self._wait(self._patience(dealer))
 
-    def _due(self) -> float | None:
-        """When the dealer or a machine next does something by itself, in simulated time."""
-        times = [host.device.machine.deadline() for host in self.hosts.values()] + [self.dealer.wake]
+    def _due(self, dealer: bool) -> float | None:
+        """When the dealer, unless he stands by, or a machine next does something, in simulated time."""
+        times = [host.device.machine.deadline() for host in self.hosts.values()]
+        times.append(self.dealer.wake if dealer else None)
         return min((t for t in times if t is not None), default=None)
 
-    def _patience(self) -> float:
-        due, times = self._due(), [1.0]
+    def _patience(self, dealer: bool) -> float:
+        due, times = self._due(dealer), [1.0]
         if due is not None:
             times.append((due - self.simulated) / (self._speed or 1.0))
         times += [t - self.elapsed for host in self.hosts.values() if (t := host.deadline()) is not None]

@@ -19,7 +19,7 @@ from controller.notify import Notifier
 from controller.record import Entry
 from controller.render import entry_json
 from controller.service import Commander, Reply, Service
-from controller.table.inputs import OperatorEvent, Role
+from controller.table.inputs import Hour, OperatorEvent, Role
 from controller.table.profiles import TableRules
 from devices.base import Resume, Setup
 from devices.registry import load
@@ -33,6 +33,8 @@ from simulators.rig.view import View
 SHUFFLER = "managed-shuffler"
 STALLED_S = 3600.0
 """Simulated seconds without any progress of the dealer after which a run is given up."""
+HOUR, DAY = 500_000, "2027-01-15"
+"""The hour and the gaming day in which everything is played here: no wall clock is asked."""
 
 
 class Stepped:
@@ -94,6 +96,7 @@ class Stepped:
             self.view.take(entry_json(entry, masked=True))
         self.service.publish = self._publish
         self.service.start(self.journal.boot_id.hex())
+        self.service.handle([Hour(HOUR, DAY)])
 
     def crash(self) -> None:
         """The daemon is gone in mid-air; handles, threads and memory with it. Only the journal stays."""

@@ -41,6 +41,7 @@ class View:
     seen: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
     faults: dict[str, str] = field(default_factory=dict)
+    alarms: dict[str, str] = field(default_factory=dict)
 
     def take(self, fact: Line) -> None:
         """Fold one more fact. Facts already known (after a reconnect) change nothing."""
@@ -86,9 +87,13 @@ class View:
                 self.cut_at = fact["at_"]
             case "round_settled":
                 self.rounds += 1
+            case "fault_latched" if fact["blocks"] == "nothing":
+                self.alarms[fact["fault"]] = fact["code"]
             case "fault_latched":
                 self.faults_latched += 1
                 self.faults[fact["fault"]] = fact["code"]
+            case "alarm_gone":
+                self.alarms.pop(fact["fault"], None)
             case "clear":
                 self.faults.pop(fact["fault"], None)
             case _:
