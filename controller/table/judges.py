@@ -22,14 +22,6 @@ def no_args(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[st
     return {}
 
 
-def _judge_open(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[str, Any]:
-    return {"cards": rules.batch_size, "backs": {b.id: b.back for b in rules.batches}}
-
-
-def _judge_inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[str, Any]:
-    return {"batch": args.batch(rules, tap.args)} if "batch" in tap.args else {}
-
-
 def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
@@ -38,6 +30,9 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
     if held.unfit:
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
+    unprepared = opening.not_prepared(held)
+    if unprepared is not None:
+        return unprepared
     if held.proof is not None:
         return Refusal(
             "batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut; load the other batch"
@@ -313,11 +308,6 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
 
 
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
-    "open": (_judge_open, ()),
-    "inspect": (_judge_inspect, ("batch",)),
-    "spread": (_judge_inspect, ("batch",)),
-    "player_inspected": (_judge_inspect, ("batch",)),
-    "wash": (_judge_inspect, ("batch",)),
     "load_shuffler": (_judge_load_shuffler, ("batch",)),
     "start_shuffle": (_judge_start_shuffle, ()),
     "take_from_shuffler": (_judge_take, ()),

@@ -26,7 +26,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
-from controller.table.phases import TRANSITIONS, Phase
+from controller.table.phases import TRANSITIONS
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState, checkpoint
 from devices.events import Sense
@@ -35,10 +35,9 @@ KEY_LENGTH = 128
 ANYBODY = frozenset(Role)
 """Whoever it takes: what is expected does not depend on who asks."""
 NOT_YET = {
-    *("verify", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped"),
+    *("certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped"),
     *("void_round", "peek", "no_reader", "dead_card", "replace_batch", "reshuffle_by_hand", "bart_carter"),
     *("idle", "resume", "close", "count_batch", "confirm_empty", "out_of_service", "in_service"),
-    "acknowledge",
 }
 SWAP_TAPS = ("take_from_shuffler", "offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe")
 """What a fault that blocks the next swap stops."""
@@ -72,7 +71,9 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
 def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision | Refusal:
     judged = judge(rules, state, tap)
     if isinstance(judged, Refusal):
-        return judged if judged.expected else replace(judged, expected=expected(rules, state))
+        near = None if judged.code == "bad_argument" else _CLAUSES.get(tap.event)
+        instead = judged.expected or expected(rules, state)
+        return replace(judged, clause=judged.clause or near, expected=instead)
     draft = Draft(rules, state, OPERATOR)
     key = {"key": tap.key} if tap.key else {}
     draft.add(tap.event, {**judged, "who": tap.who, **key, **draft.moves(tap.event)})
@@ -118,12 +119,11 @@ def _out_of_phase(state: TableState, event: str) -> Refusal | None:
     return Refusal(
         "unexpected",
         f"{event} is not expected now: the table is in phase {state.phase.value}",
-        _CLAUSES.get(event),
     )
 
 
 def _blocked(state: TableState, event: str) -> Refusal | None:
-    if event in ("clear", "cutting_card_at"):
+    if event in ("acknowledge", "clear", "cutting_card_at"):
         return None
     for fault in state.faults:
         if (
@@ -147,9 +147,12 @@ def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     fault_id = tap.args.get("fault")
     fault = next((f for f in state.faults if f.id == fault_id), None)
     if fault is None:
-        latched = ", ".join(f.id for f in state.faults) or "none"
+        latched = ", ".join(f.id for f in state.faults if not people.is_alarm(f)) or "none"
         return Refusal("no_such_fault", f"there is no latched fault {fault_id}; latched: {latched}")
-    if not tap.roles & {Role.SUPERVISOR, Role.TECHNICIAN}:
+    if people.is_alarm(fault):
+        why = f"{fault.id} is an alarm: it goes with its cause, and is acknowledged (`acknowledge`)"
+        return Refusal("not_latched", why)
+    if not tap.roles & set(people.MAY_CLEAR):
         return Refusal("not_allowed", "a fault is cleared by a supervisor or a technician, never by a dealer")
     if not cause_gone(rules, state, fault):
         kind = FAULTS[fault.code]
@@ -213,16 +216,40 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
 }
 
 _CLAUSES = {
+    "open": "13:69F-2.4(a)",
+    **dict.fromkeys(("inspect", "verify", "spread", "player_inspected", "wash"), "13:69F-2.4(b)-(e)"),
+    "certificate": "13:69E-1.18A(b)4",
+    "shuffle_demanded": "13:69E-1.18A",
     "load_shuffler": "13:69F-2.2(d)3",
+    "start_shuffle": "13:69F-2.5(a)",
     "take_from_shuffler": "13:69F-2.2(d)3",
     "offer_cut": "13:69F-2.5(e)",
     "cut": "13:69F-2.5(c)",
+    "recut": "58 Pa. Code 633a.5",
     "insert_cutting_card": "13:69F-2.5(d)",
     "load_shoe": "13:69F-2.5(d)",
+    **dict.fromkeys(("burn", "dealer_change"), "58 Pa. Code 685a.7(c)"),
     "bets_closed": "13:69F-2.6",
+    "side_wagers_settled": "13:69F-2.23(e)",
+    "cutting_card_at": "13:69F-2.5(e)",
+    "round_settled": "13:69F-2.6",
+    "drawn_in_error": "13:69F-2.15(b)-(c)",
+    "dealer_skipped": "13:69F-2.15(d)-(e)",
+    "reshuffle_by_hand": "13:69F-2.15(f)",
+    "box_skipped": "13:69F-2.15(g)-(h)",
+    **dict.fromkeys(("void_round", "no_reader"), "13:69F-2.15(j)-(k)"),
+    "peek": "13:69F-2.7(a)",
+    "dead_card": "9 NYCRR 5322.15(c)",
+    "replace_batch": "COMAR 36.05.03.27 C",
+    "bart_carter": "13:69F-2.5(g)",
     "shuffle_now": "13:69F-2.5(a)",
     "collect_rack": "13:69F-2.2(d)5",
+    **dict.fromkeys(("idle", "resume"), "58 Pa. Code 633a.5(g)"),
+    **dict.fromkeys(("close", "count_batch"), "13:69E-1.18(a)-(b)"),
+    **dict.fromkeys(("confirm_empty", "out_of_service", "in_service"), "La. 42:III-3106"),
+    **dict.fromkeys(("acknowledge", "clear"), "ANSI/ISA-18.2"),
 }
+"""What each event goes by: a refusal without a nearer clause carries it."""
 
 
 # --- what is expected instead ---
@@ -230,20 +257,30 @@ _CLAUSES = {
 
 def expected(rules: TableRules, state: TableState) -> tuple[str, ...]:
     """What may be tapped now, written as `do` takes it; empty while a device is awaited."""
-    out = [f"clear fault={f.id}" for f in state.faults if cause_gone(rules, state, f)]
+    return tuple(expected_taps(rules, state))
+
+
+def expected_taps(rules: TableRules, state: TableState) -> dict[str, OperatorEvent]:
+    """The same, each with a tap that is such a one."""
+    gone = [f.id for f in state.faults if cause_gone(rules, state, f)]
+    out = {f"clear fault={f}": OperatorEvent("clear", {"fault": f}, roles=ANYBODY) for f in gone}
     for event in dict.fromkeys(t.trigger for t in TRANSITIONS if t.tap and state.phase in t.sources):
         for shown, args in _examples(rules, state, event):
-            if accepts(rules, state, OperatorEvent(event, args, roles=ANYBODY)):
-                out.append(f"{event} {shown}".strip())
-    return tuple(out)
+            tap = OperatorEvent(event, args, roles=ANYBODY)
+            if accepts(rules, state, tap):
+                out[f"{event} {shown}".strip()] = tap
+    return out
 
 
 def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
     match event:
         case "clear":
             return []
-        case "inspect" | "spread" | "player_inspected" | "wash" if state.phase is not Phase.OPENING:
-            return []
+        case "acknowledge":
+            alarms = [f.id for f in state.faults if people.is_alarm(f)]
+            return [(f"alarm={alarm}", {"alarm": alarm}) for alarm in alarms]
+        case "inspect" | "verify" | "spread" | "player_inspected" | "wash":
+            return opening.examples(rules, state, event)
         case "load_shuffler" | "load_shoe":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
         case "offer_cut":

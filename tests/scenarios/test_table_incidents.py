@@ -250,7 +250,7 @@ def test_s9_start_committed_but_not_sent_reads_the_status_first():
     t = Table()
     t.boot()
     t.links_up()
-    t.tap("open")
+    t.open()
     t.tap("load_shuffler", batch="A")
     t.tap("start_shuffle")
     t.end(
@@ -370,7 +370,7 @@ def test_s9_a_batch_lifted_out_while_the_shuffler_was_off_is_in_hand_and_latched
     t = Table()
     t.boot()
     t.links_up()
-    t.tap("open")
+    t.open()
     t.tap("load_shuffler", batch="A")
     restarted(t, shuffler_boot=2, state="empty", inside=0)
     assert t.codes == ["taken_without_proof"]
@@ -403,7 +403,7 @@ def test_a_foreign_cycle_on_an_empty_machine_can_be_cleared_after_a_full_cycle_o
     t.links_up()
     t.event(ev.CycleStarted, "shuffler", cycle=41, token="ff" * 16)
     t.cycle = 41
-    t.tap("open")
+    t.open()
     t.tap("load_shuffler", batch="A")
     t.start()
     t.complete()

@@ -19,6 +19,7 @@ from controller.table.inputs import (
     Role,
 )
 from controller.table.machine import TableMachine
+from controller.table.people import is_alarm
 from controller.table.profiles import BatchRules, TableRules
 from controller.table.rules import decide
 from controller.table.state import TableState, initial
@@ -61,14 +62,18 @@ class Table:
             self.effects += decision.effects
         return decision
 
-    def tap(self, event: str, roles: frozenset[Role] = frozenset({Role.DEALER}), **args: Any) -> Decision:
-        decision = self.give(OperatorEvent(event, args, who="ann", roles=roles))
+    def tap(
+        self, event: str, roles: frozenset[Role] = frozenset({Role.DEALER}), who: str = "ann", **args: Any
+    ) -> Decision:
+        decision = self.give(OperatorEvent(event, args, who=who, roles=roles))
         assert isinstance(decision, Decision), decision
         return decision
 
-    def refused(self, event: str, roles: frozenset[Role] = frozenset({Role.DEALER}), **args: Any) -> Refusal:
+    def refused(
+        self, event: str, roles: frozenset[Role] = frozenset({Role.DEALER}), who: str = "ann", **args: Any
+    ) -> Refusal:
         before = self.state
-        decision = self.give(OperatorEvent(event, args, who="ann", roles=roles))
+        decision = self.give(OperatorEvent(event, args, who=who, roles=roles))
         assert isinstance(decision, Refusal), decision
         assert self.state == before
         return decision
@@ -173,11 +178,24 @@ class Table:
 
     # --- whole stretches of play ---
 
+    def open(self) -> None:
+        """Open the table, and prepare both batches by the cards on the layout."""
+        self.tap("open")
+        for batch in self.state.batches:
+            self.prepare(batch)
+
+    def prepare(self, batch: str) -> None:
+        """Inspected, verified by another person, spread, shown to a player, washed (R-13)."""
+        self.tap("inspect", batch=batch)
+        self.tap("verify", frozenset({Role.SUPERVISOR}), who="sue", batch=batch)
+        for step in ("spread", "player_inspected", "wash"):
+            self.tap(step, batch=batch)
+
     def open_to_shoe(self) -> None:
-        """S1 with inspections left out: batch A cut and loaded, batch B shuffling, the burn drawn."""
+        """S1: both batches prepared, batch A cut and loaded, batch B shuffling, the burn drawn."""
         self.boot()
         self.links_up()
-        self.tap("open")
+        self.open()
         self.tap("load_shuffler", batch="A")
         self.start()
         self.complete()
@@ -218,4 +236,9 @@ class Table:
 
     @property
     def codes(self) -> list[str]:
-        return [fault.code for fault in self.state.faults]
+        """The latched faults."""
+        return [fault.code for fault in self.state.faults if not is_alarm(fault)]
+
+    @property
+    def alarms(self) -> list[str]:
+        return [fault.code for fault in self.state.faults if is_alarm(fault)]

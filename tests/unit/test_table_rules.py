@@ -26,7 +26,7 @@ def at_cut(decks: int = 1) -> Table:
     t = Table(table_rules(decks=decks))
     t.boot()
     t.links_up()
-    t.tap("open")
+    t.open()
     t.tap("load_shuffler", batch="A")
     t.start()
     t.complete()
@@ -340,7 +340,7 @@ def loaded() -> Table:
     t = Table()
     t.boot()
     t.links_up()
-    t.tap("open")
+    t.open()
     t.tap("load_shuffler", batch="A")
     return t
 

@@ -300,7 +300,7 @@ def test_a_card_from_a_shoe_that_holds_no_batch_belongs_to_nobody() -> None:
     t = Blind()
     t.boot()
     t.links_up()
-    t.tap("open")
+    t.open()
     t.event(ev.CardDrawn, card="8S", back=None)
     assert t.codes == ["stray_card"]
     assert t.state.faults[0].cause == "a card of an unknown batch left the shoe in phase opening"
