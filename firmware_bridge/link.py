@@ -43,6 +43,9 @@ class Unknown:
 
 Outcome = Done | Refused | NotSent | Unknown
 
+CLOSED_HERE = "it was closed on our side"
+"""Why a handle went that we let go ourselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Send:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from firmware_bridge.clock import Clock
 from firmware_bridge.errors import BridgeError, LinkLost
-from firmware_bridge.link import Complete, NotSent, Send, Unknown
+from firmware_bridge.link import CLOSED_HERE, Complete, NotSent, Send, Unknown
 from firmware_bridge.transport import Receiver
 
 BACKOFF_FIRST = 0.1
@@ -224,7 +224,7 @@ class Port:
         """The end: commands still open are completed, the transport is disposed of."""
         outputs: list[object] = []
         try:
-            self._last_error = "it was closed on our side"
+            self._last_error = CLOSED_HERE
             self._lose(self._last_error, outputs)
             self._serve(self._clock.now(), outputs)
         except Exception as error:  # noqa: BLE001 - as in `step`

@@ -52,9 +52,12 @@ class Draft:
         return {} if dest is None else {"moves": [trigger, dest.value]}
 
     def latch(self, code: str, cause: str, *, batch: str | None = None, device: str | None = None) -> None:
-        """Latch a fault unless the same one is latched already: the first cause is kept (law 6)."""
+        """Latch a fault unless the same one is latched already: the first cause is kept (law 6).
+
+        An alarm whose cause was gone is raised anew.
+        """
         kind = FAULTS[code]
-        if any((f.code, f.batch, f.device) == (code, batch, device) for f in self.state.faults):
+        if any((f.code, f.batch, f.device, f.gone) == (code, batch, device, None) for f in self.state.faults):
             return
         self.add(
             "fault_latched",

@@ -121,9 +121,11 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
         batch=data["batch"],
         device=data["device"],
     )
-    state = replace(state, faults=(*state.faults, fault))
+    same = (fault.code, fault.batch, fault.device)
+    others = (f for f in state.faults if f.gone is None or (f.code, f.batch, f.device) != same)
+    state = replace(state, faults=(*others, fault))
     if data["unfit"] and data["batch"] is not None and state.batches[data["batch"]].unfit is None:
-        state = with_batch(state, data["batch"], unfit=data["code"], proof=None)
+        state = with_batch(state, data["batch"], unfit=data["code"], unfit_since=state.seq, proof=None)
     return state
 
 

@@ -10,7 +10,7 @@ from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
 from devices import events as ev
 from firmware_bridge.identity import Identity, Verdict, judge
-from firmware_bridge.link import Done, NotSent, Outcome, Refused, Unknown
+from firmware_bridge.link import CLOSED_HERE, Done, NotSent, Outcome, Refused, Unknown
 
 JUDGED = frozenset(
     cls.kind
@@ -33,6 +33,8 @@ def observed(draft: Draft, event: ev.DeviceEvent) -> None:
         _link_up(draft, event)
     elif isinstance(event, ev.LinkDown):
         record(draft, event)
+        if event.reason != CLOSED_HERE:
+            draft.latch("device_down", f"{event.device}: {event.reason}", device=event.device)
     elif (known and event.device == rules.shuffler and shuffler_events.handle(draft, event)) or (
         known and event.device == rules.shoe and shoe_events.handle(draft, event)
     ):
@@ -63,6 +65,7 @@ def _link_up(draft: Draft, event: ev.LinkUp) -> None:
     if event.device == rules.shoe:
         extra |= shoe_events.read_back(draft.state, event, before.boot)
     record(draft, event, extra)
+    draft.gone("device_down", device=event.device)
     if event.device == rules.shuffler:
         shuffler_events.reconcile(draft, event, before.boot)
     if event.device == rules.shoe:

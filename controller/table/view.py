@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller.table import people
 from controller.table.faults import FAULTS
+from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
 from controller.table.rules import awaited, expected
-from controller.table.state import Place, TableState
+from controller.table.state import Fault, Place, TableState
 
 
 def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
@@ -39,7 +41,10 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
                 "cards": {place.value: n for place, n in batch.cards.items()},
                 "shuffled": batch.proof is not None,
                 "cut": batch.cut,
+                "prep": batch.prep.value,
                 "unfit": batch.unfit,
+                "unfit_since": batch.unfit_since,
+                "missing": list(batch.missing),
             }
             for batch in state.batches.values()
         },
@@ -58,25 +63,44 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             for name, d in state.devices.items()
         },
         "faults": faults(state),
+        "alarms": alarms(rules, state),
     }
 
 
 def faults(state: TableState) -> list[dict[str, Any]]:
     """The latched faults, oldest first, in words."""
+    return [_fault(fault) for fault in state.faults if not people.is_alarm(fault)]
+
+
+def alarms(rules: TableRules, state: TableState) -> list[dict[str, Any]]:
+    """All that is wrong or was and nobody saw it: alarms and latched faults, oldest first (ISA-18.2)."""
     return [
         {
-            "id": fault.id,
-            "code": fault.code,
-            "blocks": fault.blocks.value,
-            "what": FAULTS[fault.code].text,
-            "cause": fault.cause,
-            "remedy": FAULTS[fault.code].remedy,
-            "since": fault.since,
-            "batch": fault.batch,
-            "device": fault.device,
+            **_fault(fault),
+            "state": people.stage(fault),
+            "latched": not people.is_alarm(fault),
+            "acknowledged": fault.acknowledged or None,
+            "gone": fault.gone,
+            "cause_gone": fault.gone is not None or cause_gone(rules, state, fault),
+            "cleared_by": [] if people.is_alarm(fault) else [role.value for role in people.MAY_CLEAR],
         }
         for fault in state.faults
     ]
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    kind = FAULTS[fault.code]
+    return {
+        "id": fault.id,
+        "code": fault.code,
+        "blocks": fault.blocks.value,
+        "what": kind.text,
+        "cause": fault.cause,
+        "remedy": kind.remedy,
+        "since": fault.since,
+        "batch": fault.batch,
+        "device": fault.device,
+    }
 
 
 def _round(state: TableState) -> dict[str, Any]:

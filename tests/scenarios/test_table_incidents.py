@@ -181,7 +181,7 @@ def test_a_shoe_that_runs_dry_in_mid_round_latches_and_keeps_the_round():
     while t.stack:
         t.draw()
     t.event(ev.ShoeEmpty)
-    assert t.codes == ["shoe_dry"]
+    assert t.alarms == ["shoe_dry"]
     assert t.refused("clear", SUPERVISOR, fault=t.state.faults[0].id).code == "cause_remains"
     assert t.state.phase.value == "playing"
     t.tap("round_settled")

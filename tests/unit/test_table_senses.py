@@ -224,7 +224,7 @@ def test_a_shoe_that_senses_its_end_takes_nobodys_word_for_it() -> None:
 def test_a_shoe_that_runs_dry_in_a_round_latches_by_the_count() -> None:
     t = in_phase(Phase.PLAYING)
     t.stub()
-    assert t.codes == ["shoe_dry"]
+    assert t.alarms == ["shoe_dry"]
     t.tap("round_settled")
     assert t.state.phase is Phase.SHOE_END
 
