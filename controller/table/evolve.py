@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.table import closing, irregular, opening, people, reader
+from controller.table import closing, irregular, opening, patterns, people, reader
 from controller.table.changes import move, table_to_rack, with_batch, with_device, with_shoe, with_shuffler
 from controller.table.faults import Blocks
 from controller.table.inputs import Fact
@@ -89,6 +89,8 @@ def _link_up(state: TableState, data: Data) -> TableState:
         state = with_shuffler(state, counter=data["counter"])
     if "surplus" in data:
         state = with_shuffler(state, surplus=data["surplus"])
+    if data.get("untimed"):
+        state = with_shuffler(state, started_us=0)
     if "unaccounted" in data:
         state = with_shoe(state, unaccounted=data["unaccounted"])
     return state
@@ -161,7 +163,13 @@ def _load_shuffler(state: TableState, data: Data) -> TableState:
 
 def _start_shuffle(state: TableState, data: Data) -> TableState:
     shuffler = state.shuffler
-    return with_shuffler(state, stage=Cycle.CHECKING, token=data["token"], shuffles=shuffler.shuffles + 1)
+    return with_shuffler(
+        state,
+        stage=Cycle.CHECKING,
+        token=data["token"],
+        shuffles=shuffler.shuffles + 1,
+        started_us=None,
+    )
 
 
 def _shuffler_checked(state: TableState, data: Data) -> TableState:
@@ -173,8 +181,10 @@ def _start_failed(state: TableState, data: Data) -> TableState:
 
 
 def _cycle_started(state: TableState, data: Data) -> TableState:
-    ours = {"stage": Cycle.RUNNING} if data["ours"] else {}
-    return with_shuffler(state, counter=data["cycle"], **ours)
+    if not data["ours"]:
+        return with_shuffler(state, counter=data["cycle"])
+    at = data.get("mono_us") if state.shuffler.started_us is None else state.shuffler.started_us
+    return with_shuffler(state, counter=data["cycle"], stage=Cycle.RUNNING, started_us=at)
 
 
 def _batch_proved(state: TableState, data: Data) -> TableState:
@@ -245,7 +255,9 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
             dest = Place.RACK if to in ("burn", "stub") else Place.TABLE
             batches = {**batches, batch: batches[batch].move(1, source, dest)}
         if shoe.batch is not None:
-            shoe = replace(shoe, drawn={**shoe.drawn, card or "": shoe.drawn.get(card or "", 0) + 1})
+            drawn = {**shoe.drawn, card or "": shoe.drawn.get(card or "", 0) + 1}
+            order = patterns.grown(shoe.order, card if data["seen"] else None)
+            shoe = replace(shoe, drawn=drawn, order=order)
             if card and not data["seen"]:
                 shoe = replace(shoe, unseen={**shoe.unseen, card: shoe.unseen.get(card, 0) + 1})
     if to not in ("burn", "stub"):
@@ -308,6 +320,9 @@ def _collect_rack(state: TableState, data: Data) -> TableState:
     state = replace(table_to_rack(state), round=None)
     if data["by_gauge"]:
         state = move(state, data["batch"], data["by_gauge"], Place.SHOE, Place.RACK)
+    if state.shoe.order:
+        orders = (*state.batches[data["batch"]].orders, state.shoe.order)
+        state = with_batch(state, data["batch"], orders=orders[-patterns.ORDERS_KEPT :])
     shoe = Shoe(
         last_batch=state.shoe.last_batch,
         number=state.shoe.number,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import cutting_card, event_facts
+from controller.table import cutting_card, event_facts, patterns
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.round import DEALER, HOLE, deal_order
@@ -103,6 +103,8 @@ def _judge_card(
         draft.latch("too_many_cards", f"card {shoe.count} of {rules.batch_size}", batch=shoe.batch)
     elif seen and event.card is not None and shoe.copies(event.card) > rules.decks:
         draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
+    if seen and not foreign and (why := patterns.found(shoe.order, state.batches[shoe.batch].orders)):
+        draft.latch("order_pattern", why, batch=shoe.batch)
     if to == "stray":
         draft.latch("card_out_of_turn", f"a card left the shoe in phase {state.phase.value}")
 

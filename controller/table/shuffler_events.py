@@ -14,6 +14,8 @@ from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
 
 UNFINISHED = (Cycle.STARTING, Cycle.RUNNING)
+READ_LATE_US = 500_000
+"""How late an event of the shuffler may be read while the table is idle."""
 
 
 def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
@@ -102,6 +104,8 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
     rules = draft.rules
     if event.mode != "shuffle":
         return "wrong_mode", f"cycle {event.cycle} ran in {event.mode} mode"
+    if _too_short(draft, event):
+        return "cycle_too_short", f"cycle {event.cycle} took less than {rules.least_cycle_s} s"
     if event.count != rules.batch_size:
         return "wrong_count", f"{event.count} cards instead of {rules.batch_size}"
     if sum(event.backs.values()) != event.count:
@@ -119,6 +123,14 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
             f"{missing} cards missing, {extra} too many of a kind, {event.unread} not recognised",
         )
     return None, ""
+
+
+def _too_short(draft: Draft, event: ev.CycleCompleted) -> bool:
+    """Whether the cycle took less than a whole shuffle takes; only what one session saw is judged (R-75)."""
+    started = draft.state.shuffler.started_us
+    if not started or event.mono is None:
+        return False
+    return round(event.mono * 1e6) - started + READ_LATE_US < draft.rules.least_cycle_s * 1_000_000
 
 
 def _released(draft: Draft, event: ev.BatchReleased) -> None:
@@ -247,7 +259,7 @@ def _reconcile_start(draft: Draft, status: Mapping[str, Any]) -> None:
 def read_back(state: TableState, event: ev.LinkUp) -> dict[str, Any]:
     """What this table takes over: the counter of the first session ever, and cards it did not put in."""
     counter, inside, batch = event.status.get("cycle"), event.status.get("inside"), state.shuffler.batch
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"untimed": True} if state.shuffler.stage in UNFINISHED else {}
     if state.shuffler.counter is None and isinstance(counter, int):
         found["counter"] = counter
     if isinstance(inside, int):
