@@ -29,7 +29,7 @@ _RETRY = frozenset({"device_absent", "shuffler_busy", "stopping"})
 """Refusals that only mean: not yet."""
 _FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
 """Refusals that name what mends them: the event among `expected` that comes first."""
-PREPARATION = ("inspect", "spread", "player_inspected", "wash")
+PREPARATION = ("inspect", "verify", "spread", "player_inspected", "wash")
 """What is done to each batch before its first shuffle (R-13)."""
 
 

@@ -200,6 +200,10 @@ class Live:
         """Seconds at the table since the beginning; never behind `elapsed`."""
         return self.elapsed * (self._speed or 1.0) + self._skipped
 
+    def skip(self, seconds: float) -> None:
+        """Let simulated time jump."""
+        self._skipped += max(0.0, seconds)
+
     # The daemon
 
     def start(self) -> None:
@@ -260,15 +264,13 @@ class Live:
     ) -> None:
         """Play until `until` holds or the dealer is done. Raises DaemonGone, or Stuck of the dealer.
 
-        Without the `dealer`, who stands by, until it holds.
+        Without the `dealer`, who stands by, until it holds; simulated time does not jump then.
         """
         seq, since = self.view.seq, self.elapsed
         while not (dealer and self.dealer.done) and not until():
             self.turn(dealer=dealer)
             tell()
-            rests = (dealer and self.dealer.wake is not None) or (
-                self.dealer.quiet and self._due(dealer) is not None
-            )
+            rests = self.dealer.wake is not None or (self.dealer.quiet and self._due() is not None)
             if self.view.seq != seq or rests:
                 seq, since = self.view.seq, self.elapsed
             elif self.elapsed - since > STALLED_S:
@@ -285,21 +287,20 @@ class Live:
         for request in self.dealer.turn(self.simulated) if dealer else ():
             self._line.send(request)
         self._pump()
-        if self._speed is None and self.dealer.quiet and not (dealer and self.dealer.done):
-            if (due := self._due(dealer)) is not None:
-                self._skipped += max(0.0, due - self.simulated)
+        if self._speed is None and dealer and self.dealer.quiet and not self.dealer.done:
+            if (due := self._due()) is not None:
+                self.skip(due - self.simulated)
                 self._wait(0.0)
                 return
-        self._wait(self._patience(dealer))
+        self._wait(self._patience())
 
-    def _due(self, dealer: bool) -> float | None:
-        """When the dealer, unless he stands by, or a machine next does something, in simulated time."""
-        times = [host.device.machine.deadline() for host in self.hosts.values()]
-        times.append(self.dealer.wake if dealer else None)
+    def _due(self) -> float | None:
+        """When the dealer or a machine next does something by itself, in simulated time."""
+        times = [host.device.machine.deadline() for host in self.hosts.values()] + [self.dealer.wake]
         return min((t for t in times if t is not None), default=None)
 
-    def _patience(self, dealer: bool) -> float:
-        due, times = self._due(dealer), [1.0]
+    def _patience(self) -> float:
+        due, times = self._due(), [1.0]
         if due is not None:
             times.append((due - self.simulated) / (self._speed or 1.0))
         times += [t - self.elapsed for host in self.hosts.values() if (t := host.deadline()) is not None]

@@ -43,7 +43,7 @@ def test_s1_to_s4_six_decks_two_shoes() -> None:
 
 
 @pytest.mark.rule("R-12", "R-13")
-def test_s1_each_batch_is_inspected_before_any_is_shuffled() -> None:
+def test_s1_each_batch_is_inspected_and_verified_before_any_is_shuffled() -> None:
     world = Stepped(rules(), "open")
     world.run(lambda: world.view.phase == "first_loaded")
     steps = [
@@ -51,7 +51,7 @@ def test_s1_each_batch_is_inspected_before_any_is_shuffled() -> None:
         for e in world.journal.entries()
         if e.fact.source == "operator"
     ]
-    inspection = ["inspect", "spread", "player_inspected", "wash"]
+    inspection = ["inspect", "verify", "spread", "player_inspected", "wash"]
     assert steps == [
         ("open", None),
         *((kind, "A") for kind in inspection),

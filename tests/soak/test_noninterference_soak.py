@@ -1,0 +1,15 @@
+"""Law 7 over two hundred shoes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.twice import played_twice
+
+
+@pytest.mark.soak
+@pytest.mark.rule("R-63")
+def test_unseen_cards_change_no_output_of_two_hundred_shoes() -> None:
+    for seed in range(1000, 1200):
+        decks = (1, 1, 1, 2, 6)[seed % 5]
+        played_twice(decks, seed, "bee-tek" if decks == 1 and seed % 3 == 0 else "managed-shoe")
