@@ -31,7 +31,7 @@ from controller.service import CRASHED, Reply, Service
 from controller.signals import told_of_signals
 from controller.table.inputs import Ended, Input, Observed, OperatorEvent, Refusal, Trouble
 from controller.table.state import TableState
-from controller.table.view import faults, snapshot
+from controller.views import view
 from devices.base import Resume, Setup
 from devices.events import DeviceEvent, carries_card
 from firmware_bridge.clock import Clock, SystemClock
@@ -135,20 +135,10 @@ class Controller:
 
     def view(self, what: str) -> Any:
         """A view of the last committed state, which is frozen: any thread may look."""
-        service = self.service
-        state = service.state
-        if what == "faults":
-            return faults(state)
-        if what == "alarms":
-            return [
-                {"id": f["id"], "state": "raised", "what": f["what"], "since": f["since"]}
-                for f in faults(state)
-            ]
-        status = snapshot(service.rules, state)
-        if what == "expected":
-            return status["expected"]
-        ports = {name: {**link, **self._health(name)} for name, link in self.links.items()}
-        return {**status, "boot": state.boot, "stopped": service.stopped, "ports": ports}
+        found = view(self.service, what)
+        if what == "status":
+            found["ports"] = {name: {**link, **self._health(name)} for name, link in self.links.items()}
+        return found
 
     def _health(self, device: str) -> dict[str, Any]:
         """How long ago the last good frame came (s), and what is likely wrong with an open port."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from controller import access
@@ -35,12 +35,15 @@ from controller.table.phases import TAPS
 from controller.table.profiles import TableRules
 from controller.table.rules import decide, expected
 from controller.table.state import TableState, initial
+from controller.times import Times, kept, looked_up
 from firmware_bridge.link import NotSent
 
 CRASHED = "crashed"
 """The fault that is latched when a part of the controller stops with an error."""
 DISAGREES = "machine_disagrees"
 """The fault that is latched when the flat machine goes another way than the rules."""
+REFUSED = "refused"
+"""Fact kind: somebody with a role here tapped what was refused. It changes nothing but the count."""
 
 
 class Commander(Protocol):
@@ -72,13 +75,39 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """An input that was decided: where its facts lie among those to be committed."""
+    """An input that was decided: where its facts lie among those to be committed.
+
+    `key_seq` is the first fact of the tap that this one repeats.
+    """
 
     input: Input
     first: int = 0
     count: int = 0
     refusal: Refusal | None = None
     key_seq: int | None = None
+
+
+@dataclass
+class _Burst:
+    """What a burst of inputs comes to before it is committed; `states` begins with the one before it."""
+
+    states: list[TableState]
+    facts: list[Fact] = field(default_factory=list)
+    effects: list[Command] = field(default_factory=list)
+    judged: list[_Judged] = field(default_factory=list)
+    crash: str | None = None
+
+    @property
+    def state(self) -> TableState:
+        return self.states[-1]
+
+    def add(self, item: Input, decision: Decision, refusal: Refusal | None = None) -> None:
+        """What follows from `item`; the facts of a refusal are no part of its answer."""
+        count = 0 if refusal is not None else len(decision.facts)
+        self.judged.append(_Judged(item, len(self.facts), count, refusal))
+        self.facts += decision.facts
+        self.states += decision.states
+        self.effects += decision.effects
 
 
 class Service:
@@ -99,6 +128,8 @@ class Service:
         self.log = log
         self.state = initial(rules)
         self.stopped: str | None = None
+        self.times: Times = {}
+        self.last_refused: Entry | None = None
         self._machine: TableMachine | None = None
 
     def recover(self) -> TableState:
@@ -113,8 +144,11 @@ class Service:
                     f"fact {entry.seq} of the journal does not fit this table ({where(error)}): "
                     "use the journal and the table.toml that belong together"
                 ) from error
+            if entry.fact.kind == REFUSED:
+                self.last_refused = entry
         self.state = state or initial(self.rules, seq=self.journal.last_seq)
         self._fits()
+        self.times = looked_up(self.journal, self.state)
         self._machine = TableMachine(self.rules, self.state)
         return self.state
 
@@ -149,55 +183,54 @@ class Service:
         """Decide all of `inputs` in order, commit their facts at once, then act. One reply an input."""
         if self.stopped is not None:
             return [self._too_late(item) for item in inputs]
-        state = self.state
-        facts: list[Fact] = []
-        states: list[TableState] = [state]
-        effects: list[Command] = []
-        judged: list[_Judged] = []
-        crash: str | None = None
+        burst = _Burst([self.state])
         for item in inputs:
-            if crash is not None:
-                judged.append(_Judged(item, refusal=self._stopped_refusal(crash)))
-                continue
-            first, key_seq = len(facts), self._repeats(state, item)
-            if key_seq is not None:
-                judged.append(_Judged(item, key_seq=key_seq))
-                continue
-            try:
-                decision = self._decide(state, item)
-                if isinstance(decision, Refusal):
-                    judged.append(_Judged(item, refusal=decision))
-                    continue
-            except Exception as error:  # noqa: BLE001 - a fault of ours is latched, whatever it is
-                text = f"{_name(item)}: {where(error)}"
-                decision = self._crashed(state, text)
-                if not isinstance(item, OperatorEvent):
-                    crash = text
-                judged.append(_Judged(item, first, 0, self._stopped_refusal(text)))
+            if burst.crash is None:
+                self._judge(burst, item)
             else:
-                judged.append(_Judged(item, first, len(decision.facts)))
-            facts += decision.facts
-            states += decision.states
-            state = states[-1]
-            effects += decision.effects
-        entries = self._commit(facts)
+                burst.judged.append(_Judged(item, refusal=self._stopped_refusal(burst.crash)))
+        entries = self._commit(burst.facts)
         if entries is None:
             return [self._too_late(item) for item in inputs]
-        self.state = state
-        disagreement = self._follow(facts, states)
-        if crash is None:
-            self._act(inputs, effects if disagreement is None else ())
+        self._adopt(burst.state, entries)
+        disagreement = self._follow(burst.facts, burst.states)
+        if burst.crash is None:
+            self._act(inputs, burst.effects if disagreement is None else ())
         else:
-            self._stop(f"the rules failed on an input ({crash})")
+            self._stop(f"the rules failed on an input ({burst.crash})")
         if entries:
             self.publish(entries)
         if disagreement is not None:
             why = NotSent("the controller stopped before it was sent")
-            ends = [Ended(effect.device, effect.call_id, why) for effect in effects]
+            ends = [Ended(effect.device, effect.call_id, why) for effect in burst.effects]
             self.handle([Trouble(DISAGREES, disagreement), *ends])
-        return [self._reply(item, entries) for item in judged]
+        return [self._reply(item, entries) for item in burst.judged]
 
-    def _decide(self, state: TableState, item: Input) -> Decision | Refusal:
+    def _judge(self, burst: _Burst, item: Input) -> None:
+        """Decide one input after those before it; a fault of ours is latched, whatever it is."""
+        try:
+            decision = self._decide(burst, item)
+            if isinstance(decision, int):
+                burst.judged.append(_Judged(item, key_seq=decision))
+            elif isinstance(decision, Refusal):
+                burst.add(item, _refused(burst.state, item, decision), decision)
+            else:
+                burst.add(item, decision)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            text = f"{_name(item)}: {where(error)}"
+            burst.add(item, self._crashed(burst.state, text), self._stopped_refusal(text))
+            if not isinstance(item, OperatorEvent):
+                burst.crash = text
+
+    def _adopt(self, state: TableState, entries: Sequence[Entry]) -> None:
+        """The times come first: who looks at the state finds them."""
+        self.times = kept(self.times, self.state, state, entries)
+        self.last_refused = next((e for e in reversed(entries) if e.fact.kind == REFUSED), self.last_refused)
+        self.state = state
+
+    def _decide(self, burst: _Burst, item: Input) -> Decision | Refusal | int:
+        """The rules' answer, or the number of the first fact of the tap that `item` repeats."""
+        state = burst.state
         if isinstance(item, OperatorEvent):
             if item.event not in access.EVENTS:
                 near = difflib.get_close_matches(item.event, TAPS, n=1, cutoff=0.5)
@@ -207,7 +240,19 @@ class Service:
             if not access.may(item.roles, item.event):
                 why = f"{item.event} is the right of {' or '.join(access.who_may(item.event))}"
                 return Refusal("not_allowed", why, None, expected(self.rules, state))
+            seq = None if item.key is None else state.keys.get(item.key)
+            if seq is not None:
+                return self._repeated(burst, item, seq)
         return decide(self.rules, state, item)
+
+    def _repeated(self, burst: _Burst, item: OperatorEvent, seq: int) -> Refusal | int:
+        """The same tap once more; another event under a used key did not happen, and is told so."""
+        new = seq - self.state.seq
+        first = burst.facts[new - 1] if new > 0 else next(iter(self.journal.entries(seq - 1))).fact
+        if first.kind == item.event:
+            return seq
+        why = f"the id {item.key!r} was used for {first.kind}: give every event an id of its own"
+        return Refusal("key_used", why, None, expected(self.rules, burst.state))
 
     def _crashed(self, state: TableState, text: str) -> Decision:
         """The latched fault of an input that broke the rules themselves; its own facts are dropped whole."""
@@ -260,31 +305,17 @@ class Service:
         why = f"the controller has stopped: {self.stopped}. Mend the cause and start the daemon again."
         return Reply(item, refusal=Refusal("stopped", why, None, ()))
 
-    def _repeats(self, state: TableState, item: Input) -> int | None:
-        """The number of the first fact of an operator event whose key is known."""
-        if isinstance(item, OperatorEvent) and item.key is not None:
-            return state.keys.get(item.key)
-        return None
-
     def _reply(self, judged: _Judged, entries: Sequence[Entry]) -> Reply:
         if judged.key_seq is not None:
-            return self._repeated(judged.input, tuple(self._of_tap(judged.key_seq)))
+            return Reply(judged.input, tuple(self._of_tap(judged.key_seq)), repeat=True)
         own = entries[judged.first : judged.first + judged.count]
         self._tell(judged, own)
         return Reply(judged.input, tuple(e for e in own if e.fact.kind != CHECKPOINT), judged.refusal)
 
-    def _repeated(self, item: Input, entries: tuple[Entry, ...]) -> Reply:
-        """The same tap once more; another event under a used key did not happen, and is told so."""
-        assert isinstance(item, OperatorEvent)
-        if entries[0].fact.kind == item.event and access.may(item.roles, item.event):
-            return Reply(item, entries, repeat=True)
-        why = f"the id {item.key!r} was used for {entries[0].fact.kind}: give every event an id of its own"
-        return Reply(item, refusal=Refusal("key_used", why))
-
     def _of_tap(self, seq: int) -> Iterator[Entry]:
         """The entries of the tap whose first fact is `seq`: up to another tap or a fact of another source."""
         for entry in self.journal.entries(seq - 1):
-            if entry.seq > seq and (entry.fact.source != OPERATOR or entry.fact.kind in access.EVENTS):
+            if entry.seq > seq and (entry.fact.source != OPERATOR or entry.fact.kind in _NEXT_TAP):
                 return
             yield entry
 
@@ -299,6 +330,24 @@ class Service:
             log.info(
                 "fact", kind=entry.fact.kind, device=entry.fact.source, fact=entry.seq, **_shown(entry.fact)
             )
+
+
+_NEXT_TAP = {*access.EVENTS, REFUSED}
+"""Kinds of an operator's fact that begin another tap."""
+
+
+def _refused(state: TableState, item: Input, refusal: Refusal) -> Decision:
+    """The fact of a refusal: what the rules call the event, never what else was said.
+
+    Strangers leave none: who has no role here could fill the disk.
+    """
+    assert isinstance(item, OperatorEvent), "only a tap is refused"
+    if not item.roles:
+        return Decision()
+    event = item.event if item.event in access.EVENTS else None
+    data = {"event": event, "code": refusal.code, "clause": refusal.clause, "who": item.who}
+    fact = Fact(REFUSED, OPERATOR, data)
+    return Decision((fact,), (evolve(state, fact),))
 
 
 _SHOWN = ("n", "batch", "code", "fault", "call", "command", "who", "event")
