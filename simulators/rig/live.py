@@ -279,9 +279,7 @@ class Live:
 
     def turn(self, *, dealer: bool = True) -> None:
         """Everything that can happen now, then wait for the next thing, or let the time at the table jump."""
-        self.daemon.said_ready()  # later words are taken too, or the selector would never rest
-        self._pump()
-        self._hear()
+        self.look()
         if self._line is None:
             raise DaemonGone(f"the daemon went away:\n{self.daemon.last_words()}")
         for request in self.dealer.turn(self.simulated) if dealer else ():
@@ -293,6 +291,12 @@ class Live:
                 self._wait(0.0)
                 return
         self._wait(self._patience())
+
+    def look(self) -> None:
+        """Take in what is there, without waiting."""
+        self.daemon.said_ready()  # later words are taken too, or the selector would never rest
+        self._pump()
+        self._hear()
 
     def _due(self) -> float | None:
         """When the dealer or a machine next does something by itself, in simulated time."""
