@@ -60,12 +60,39 @@ def test_do_get_and_refusals(table: Path) -> None:
             "unexpected",
             "13:69F-2.5(d)",
         )
-        assert "load_shuffler batch=A" in refused["expected"]
+        assert refused["expected"][:2] == ["inspect batch=A", "inspect batch=B"]
         assert client.ask({"get": "expected"})["expected"] == refused["expected"]
         status = client.ask({"get": "status"})["status"]
-        assert (status["phase"], status["fact"], status["table"]) == ("opening", 3, "T1")
+        assert (status["phase"], status["fact"], status["table"]) == ("opening", 4, "T1"), (
+            "the refusal is a fact, too"
+        )
         assert client.ask({"get": "faults"}) == {"ok": True, "faults": []}
         assert client.ask({"get": "alarms"}) == {"ok": True, "alarms": []}
+
+
+def test_a_refusal_is_told_to_followers_and_kept(table: Path) -> None:
+    me = pwd.getpwuid(os.getuid()).pw_name
+    with Client(table) as client, Client(table) as follower:
+        before = client.ask({"get": "status"})["status"]
+        refused = client.ask({"do": "load_shoe", "batch": "8S", "id": "k"})
+        assert (refused["clause"], refused["expected"]) == ("13:69F-2.5(d)", ["open"])
+        follower.send({"follow": before["fact"]})
+        fact = follower.line()
+        told = {name: fact[name] for name in ("fact", "kind", "source", "event", "code", "clause", "who")}
+        assert told == {
+            "fact": before["fact"] + 1,
+            "kind": "refused",
+            "source": "operator",
+            "event": "load_shoe",
+            "code": "unexpected",
+            "clause": "13:69F-2.5(d)",
+            "who": me,
+        }
+        assert "8S" not in json.dumps(fact)
+        after = client.ask({"get": "status"})["status"]
+        refusal, _ = after.pop("refused"), before.pop("refused")
+        assert (refusal["fact"], refusal["at"], refusal["who"]) == (fact["fact"], fact["at"], me)
+        assert after == {**before, "fact": fact["fact"]}
 
 
 def test_the_same_key_is_one_event_over_any_connection(path: Path) -> None:
@@ -80,10 +107,10 @@ def test_the_same_key_is_one_event_over_any_connection(path: Path) -> None:
 
 def test_pipelined_requests_are_answered_in_order(table: Path) -> None:
     with Client(table) as client:
-        client.send({"do": "open"}, {"get": "status"}, {"do": "wash", "batch": "A"}, {"get": "status"})
+        client.send({"do": "open"}, {"get": "status"}, {"do": "inspect", "batch": "A"}, {"get": "status"})
         answers = [client.line() for _ in range(4)]
         assert [answers[1]["status"]["fact"], answers[3]["status"]["fact"]] == [3, 4]
-        assert [answers[0]["facts"][0]["kind"], answers[2]["facts"][0]["kind"]] == ["open", "wash"]
+        assert [answers[0]["facts"][0]["kind"], answers[2]["facts"][0]["kind"]] == ["open", "inspect"]
 
 
 RUDE: list[tuple[bytes, str]] = [
@@ -145,12 +172,12 @@ def test_a_line_in_pieces_and_a_client_that_leaves(table: Path) -> None:
 def test_a_follower_gets_the_past_then_the_present_without_gap_or_copy(path: Path) -> None:
     taps = 300
     with running(path), Client(path) as tapper, Client(path) as early:
-        tapper.send({"do": "open"}, *[{"do": "wash", "batch": "A"}] * taps)
+        tapper.send({"do": "open"}, *[{"do": "burn"}] * taps)
         early.send({"follow": 0})
         facts = []
         followers = []
         for number in range(taps + 1):
-            assert tapper.line()["ok"]
+            assert tapper.line()["ok"] is (number == 0), "a refusal is a fact, too"
             if number % 60 == 30:
                 late = Client(path)
                 late.send({"follow": number // 2})
@@ -360,13 +387,16 @@ def test_roles_come_from_the_callers_groups(
         assert public.stat().st_gid == NOBODY
         outsider = other_user(public, {"get": "status"}, uid=NOBODY - 1)
         assert outsider == [{"errno": 13}], "without the group cutcard nobody reaches the socket"
-        (none,) = other_user(public, {"get": "status"})
-        assert none["refused"] == "not_allowed"
+        (none, stranger) = other_user(public, {"get": "status"}, {"do": "open"})
+        assert none["refused"] == stranger["refused"] == "not_allowed"
         assert f"{name} has no role here" in none["why"]
         groups["cutcard-surveillance"] = NOBODY
         seen, done = other_user(public, {"get": "status"}, {"do": "open"})
-        assert seen["ok"] is True
+        assert (seen["ok"], seen["status"]["refused"]) == (True, None), "strangers leave no fact"
         assert done["refused"] == "not_allowed"
+        (seen,) = other_user(public, {"get": "status"})
+        refusal = seen["status"]["refused"]
+        assert (refusal["event"], refusal["code"], refusal["who"]) == ("open", "not_allowed", name)
         groups["cutcard-dealer"] = NOBODY
         opened, cleared, recut = other_user(
             public, {"do": "open"}, {"do": "clear", "fault": "F1"}, {"do": "recut"}
