@@ -4,7 +4,7 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench soak lock system-deps clean
+.PHONY: demo test lint bench soak regulation lock system-deps clean
 
 demo: $(VENV)/.run
 	$(BIN)/cutcard demo $(ARGS)
@@ -23,6 +23,10 @@ bench: $(VENV)/.run
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
+
+# docs/regulation.md from the table of rules and the tests' markers.
+regulation: $(VENV)/.dev
+	$(BIN)/python -m tests.regulation
 
 # Debian packages that some tests need (root): the real libusb on simulated devices, and Wireshark's own reading of captures.
 SYSTEM_PACKAGES := umockdev libusb-1.0-0 tshark

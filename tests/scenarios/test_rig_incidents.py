@@ -140,7 +140,7 @@ def swap_backs(world: Stepped, index: int) -> None:
     world.felt.shoe.sleeve.add([old])
 
 
-@pytest.mark.rule("R-08")
+@pytest.mark.rule("R-08", "R-43")
 def test_a_card_of_the_other_back_colour_in_the_rack_stops_the_next_swap() -> None:
     world = world_of("rack colour")
     world.run(lambda: world.view.phase == "shoe_end" and world.felt.shoe.empty)

@@ -93,7 +93,7 @@ def test_s3_where_the_cutting_card_came_out_decides_who_cuts_next(long_game: Ste
     assert places["box"] > 0
 
 
-@pytest.mark.rule("R-24")
+@pytest.mark.rule("R-24", "R-30")
 def test_s2_cards_go_round_in_the_order_of_the_deal() -> None:
     world = Stepped(rules(), "order")
     world.run(lambda: world.view.rounds == 1)

@@ -42,7 +42,7 @@ def test_without_a_list_nobody_compared():
     assert (t.codes, verdict(t)) == ([], "UNCHECKED")
 
 
-@pytest.mark.rule("R-72", "R-77")
+@pytest.mark.rule("R-64", "R-72", "R-77")
 @pytest.mark.parametrize(
     ("told", "word", "cause"),
     [
@@ -67,6 +67,7 @@ def test_i34_a_device_that_is_not_the_approved_one_moves_no_card(told, word, cau
     assert (t.codes, verdict(t)) == ([], "ATTESTED_UNTRUSTED")
 
 
+@pytest.mark.rule("R-64")
 def test_another_image_than_the_one_this_table_was_opened_with_is_latched_without_a_list_too():
     t = Table()
     answers(t)
@@ -75,6 +76,7 @@ def test_another_image_than_the_one_this_table_was_opened_with_is_latched_withou
     assert HASH in t.state.faults[0].cause
 
 
+@pytest.mark.rule("R-64")
 def test_a_known_device_with_new_firmware_that_is_on_the_list_goes_on():
     t = Table()
     answers(t)

@@ -72,6 +72,7 @@ def test_inc6_sixteen_cards_left_inside_the_batch_is_short_and_never_complete():
     assert t.refused("start_shuffle").code == "batch_unfit"
 
 
+@pytest.mark.rule("R-74")
 def test_inc6_cards_that_stay_inside_at_the_release_keep_the_batch_from_the_shoe():
     t = at_rack_full()
     t.tap("take_from_shuffler")
@@ -136,7 +137,7 @@ def test_a_card_of_the_other_back_colour_stops_the_next_round_and_the_batch():
     assert t.state.batches["A"].unfit == "wrong_back"
 
 
-@pytest.mark.rule("R-08")
+@pytest.mark.rule("R-08", "R-43")
 def test_a_foreign_card_seen_in_the_rack_and_a_wrong_height_take_the_batch_out():
     t = Table()
     t.open_to_shoe()
@@ -149,6 +150,7 @@ def test_a_foreign_card_seen_in_the_rack_and_a_wrong_height_take_the_batch_out()
     assert t.state.batches["A"].unfit == "rack_gauge"
 
 
+@pytest.mark.rule("R-70")
 def test_the_first_copy_too_many_is_found_at_the_shoe_and_not_named():
     t = Table()
     t.open_to_shoe()
@@ -160,6 +162,7 @@ def test_the_first_copy_too_many_is_found_at_the_shoe_and_not_named():
     assert t.stack[-1] not in fault.cause
 
 
+@pytest.mark.rule("R-74")
 def test_a_shoe_that_ends_short_names_the_batch():
     t = Table()
     t.open_to_shoe()
@@ -437,7 +440,7 @@ def test_a_lost_event_ends_with_the_rack_gauged_and_the_batch_goes_on():
     t.swap_to("B")
 
 
-@pytest.mark.rule("R-63")
+@pytest.mark.rule("R-32", "R-63")
 def test_a_card_drawn_before_the_bets_were_closed_is_the_next_card_and_shows_no_hole_card():
     t = Table()
     t.open_to_shoe()
@@ -453,6 +456,7 @@ def test_a_card_drawn_before_the_bets_were_closed_is_the_next_card_and_shows_no_
     assert t.state.phase.value == "playing"
 
 
+@pytest.mark.rule("R-32", "R-37")
 def test_a_hole_card_drawn_before_the_side_wagers_are_settled_is_the_hole_card():
     t = Table(table_rules(settle_first=True))
     t.open_to_shoe()
@@ -498,6 +502,7 @@ def test_cards_that_strayed_before_the_shoe_was_loaded_make_the_cut_void():
     t.cut_and_load("B", offer="1")
 
 
+@pytest.mark.rule("R-63", "R-70")
 def test_an_unseen_copy_too_many_is_told_only_when_the_cards_are_collected():
     t = Table()
     t.open_to_shoe()

@@ -144,7 +144,7 @@ CLAUSE = {
 }
 
 
-@pytest.mark.rule("R-03")
+@pytest.mark.rule("R-03", "R-41")
 @pytest.mark.parametrize("wager", ALLOWED)
 def test_decks_by_wager(wager: str) -> None:
     for decks in range(1, 9):

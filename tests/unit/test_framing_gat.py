@@ -22,6 +22,7 @@ def decode(*chunks):
     return [item for chunk in chunks for item in decoder.feed(chunk)] + decoder.flush()
 
 
+@pytest.mark.rule("R-73")
 @pytest.mark.parametrize("vector", GOOD, ids=lambda v: v["meaning"])
 def test_good_vectors_both_ways_whole_and_byte_by_byte(vector):
     raw = bytes.fromhex(vector["hex"])
@@ -33,6 +34,7 @@ def test_good_vectors_both_ways_whole_and_byte_by_byte(vector):
     assert (gat.read(frame) is None) is vector.get("request", False)
 
 
+@pytest.mark.rule("R-73")
 @pytest.mark.parametrize("vector", [v for v in VECTORS if not v["good"]], ids=lambda v: v["meaning"])
 def test_bad_vectors_are_no_frame_and_say_why(vector):
     raw = bytes.fromhex(vector["hex"])
@@ -67,6 +69,7 @@ def test_seconds_have_no_sign():
     assert gat.read(Frame(b"", 0x82, bytes.fromhex("01fffffffe"))) == gat.Last(1, 2**32 - 2)
 
 
+@pytest.mark.rule("R-73")
 def test_the_longest_frame_and_one_more_byte():
     assert DATA_LIMIT == 251
     assert len(encode(LARR, bytes(DATA_LIMIT))) == 255

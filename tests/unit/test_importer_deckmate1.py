@@ -45,6 +45,7 @@ def test_field_39_nothing_is_dropped_mended_or_sorted() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.rule("R-78")
 def test_the_whole_log_comes_to_this() -> None:
     assert summary(list(parse(TEXT)), count_lines(TEXT)) == {
         "kind": "summary", "serial": "00417", "lines": 28, "records": 27,

@@ -81,6 +81,7 @@ def test_the_hash_is_sha256_over_previous_hash_and_record() -> None:
     assert rows[1].hash == hashlib.sha256(rows[0].hash + record).digest()
 
 
+@pytest.mark.rule("R-71")
 def test_memory_and_file_agree_in_everything_but_secrets(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path / "j.db", tmp_path / "k", clock=VirtualClock(100.25), boot_id=BOOT)
     entries = journal.append(FACTS)

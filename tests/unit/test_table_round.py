@@ -18,6 +18,7 @@ def test_an_ace_is_one_for_the_over_under_wager_only():
     assert over_under_value("KH") == 10
 
 
+@pytest.mark.rule("R-44")
 def test_difference_counts_missing_and_extra_separately():
     assert difference(dict.fromkeys(DECK, 6), 6) == (0, 0)
     assert difference({**dict.fromkeys(DECK, 6), "8S": 5, "KH": 7}, 6) == (1, 1)

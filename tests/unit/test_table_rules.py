@@ -91,7 +91,22 @@ def test_the_order_cut_then_cutting_card_then_shoe_cannot_be_changed():
     assert t.refused("load_shoe", batch="A").code == "unexpected"
 
 
-@pytest.mark.rule("R-17")
+@pytest.mark.rule("R-20")
+def test_another_cut_may_be_ordered_until_the_cutting_card_is_in():
+    t = at_cut()
+    assert t.refused("recut").code == "unexpected"
+    t.tap("offer_cut", box="3")
+    t.tap("cut", position=26)
+    t.tap("recut")
+    assert (t.state.phase.value, t.state.cutter) == ("cut_due", None)
+    assert not t.state.batches["A"].cut
+    t.tap("offer_cut", box="3")
+    t.tap("cut", position=20)
+    t.tap("insert_cutting_card", position=13)
+    assert t.refused("recut").clause == "58 Pa. Code 633a.5"
+
+
+@pytest.mark.rule("R-17", "R-18")
 def test_the_cut_is_offered_clockwise_and_at_last_to_the_dealer(table):
     table.deal("2,4")
     table.event(ev.CutCard)
@@ -168,6 +183,7 @@ def test_the_hole_card_is_exposed_when_the_round_is_settled(table):
     assert table.facts[-1].data == {"seqs": [hole]}
 
 
+@pytest.mark.rule("R-37")
 def test_side_wagers_are_settled_before_the_hole_card():
     t = Table(table_rules(settle_first=True))
     t.open_to_shoe()
@@ -237,6 +253,7 @@ def test_cutting_card_first_reshuffles_at_once_where_the_profile_says_so(before_
     assert t.codes == []
 
 
+@pytest.mark.rule("R-02")
 def test_a_second_cutting_card_is_a_fault(table):
     table.tap("bets_closed", boxes="1")
     table.event(ev.CutCard)
@@ -496,7 +513,7 @@ def test_an_empty_shuffler_is_not_started(loaded):
         ({"cycle": 99}, "foreign_cycle"),
     ],
 )
-@pytest.mark.rule("R-14", "R-55", "R-76")
+@pytest.mark.rule("R-14", "R-44", "R-55", "R-76")
 def test_a_report_that_is_not_a_whole_shuffled_batch_proves_nothing(loaded, report, code):
     loaded.start()
     loaded.complete(**report)

@@ -229,7 +229,7 @@ def test_a_shoe_that_runs_dry_in_a_round_latches_by_the_count() -> None:
     assert t.state.phase is Phase.SHOE_END
 
 
-@pytest.mark.rule("R-22")
+@pytest.mark.rule("R-22", "R-74")
 def test_a_card_too_many_is_noticed_after_the_count_was_full() -> None:
     t = in_phase(Phase.BETWEEN_ROUNDS)
     t.tap("shuffle_now")

@@ -1,0 +1,288 @@
+"""R-01 to R-30: cards, shuffle and cut, the deal (13:69F), in our own words."""
+
+from __future__ import annotations
+
+from controller.table.profiles.rule import CHECK, Rule, Switch, Tag
+
+V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
+T = "controller.table."
+HAND = "not built yet: `check` refuses the mode hand-dealt"
+
+SOON = "not built yet: it comes with the rest of the whole table"
+
+CARDS: tuple[Rule, ...] = (
+    Rule(
+        "R-01",
+        V,
+        "one deck at least; the cards of a table are alike but for the backs of the two batches",
+        clause="13:69F-2.2(a)",
+        code=(T + "eligibility:decks",),
+        journal=(CHECK, "open"),
+    ),
+    Rule(
+        "R-02",
+        V,
+        "one cutting card in use (two from the hand), its colour unlike every back and the edges; never "
+        "counted as a card",
+        clause="13:69F-2.2(a)",
+        code=(T + "eligibility:cutting_card", T + "shoe_events:_cutting_card"),
+        journal=(CHECK, "cut_card", "fault_latched: extra_cutting_card"),
+        left_out="in part: the second one of a hand-dealt game comes with that mode",
+    ),
+    Rule(
+        "R-03",
+        V,
+        "deck floors by wager; match-the-dealer and the optional bonus take six or eight decks exactly",
+        clause="13:69F-2.2(a)1-4",
+        code=(T + "eligibility:decks", T + "eligibility:WAGERS"),
+        journal=(CHECK,),
+        switch=Switch("", ("decks of the batch in play", "decks of both batches together")),
+    ),
+    Rule(
+        "R-04",
+        V,
+        "dealt from the hand there must be a shuffler, and one or two decks a set; the sets alternate",
+        clause="13:69F-2.2(c)",
+        code=(T + "eligibility:hand_dealt",),
+        journal=(CHECK,),
+        switch=Switch("", ("two one-deck sets have different backs", "they may be alike")),
+        left_out="in part: decks and shuffler are judged; " + HAND,
+    ),
+    Rule(
+        "R-05",
+        V,
+        "two batches, equal decks, different backs; the shoe, where it sees backs, and the shuffler's "
+        "report prove it again",
+        clause="13:69F-2.2(d)1-2",
+        code=(T + "eligibility:batches", T + "shoe_events:_judge_card", T + "shuffler_events:_verdict"),
+        journal=(
+            "open",
+            "card_drawn",
+            "fault_latched: wrong_back",
+            "fault_latched: wrong_back_in_shuffler",
+            "fault_latched: wrong_batch",
+        ),
+    ),
+    Rule(
+        "R-06",
+        V,
+        "a shoe starts only while the other batch is shuffled and stored; a batch is in one place and no "
+        "place holds both",
+        clause="13:69F-2.2(d)3",
+        code=(T + "judges:_judge_load_shoe", T + "judges:_judge_load_shuffler", T + "state:Batch"),
+        journal=("load_shuffler", "cycle_started", "load_shoe"),
+    ),
+    Rule(
+        "R-07",
+        V,
+        "strict alternation shoe by shoe, also across restarts",
+        clause="13:69F-2.2(d)4",
+        code=(T + "judges:_alternation", T + "judges:_judge_load_shoe", T + "state:Shoe"),
+        journal=("load_shoe",),
+    ),
+    Rule(
+        "R-08",
+        V,
+        "the rack holds one batch; it is empty before the next batch's burn card",
+        clause="13:69F-2.2(d)5",
+        code=(T + "judges:_judge_collect", T + "rules:_after_collect", T + "evolve:_load_shuffler"),
+        journal=("collect_rack", "load_shuffler", "fault_latched: rack_wrong_back"),
+    ),
+    Rule(
+        "R-09",
+        V,
+        "card values; an ace is one for the over/under-13 wager",
+        clause="13:69F-2.2(b)",
+        code=(T + "cards:values", T + "cards:over_under_value"),
+        journal=("card_drawn",),
+        left_out="in part: no hand is totalled and no wager settled in this version",
+    ),
+    Rule(
+        "R-10",
+        V,
+        "Bart Carter shuffle: about a deck of the rack is shuffled and goes back into the shoe in stacks",
+        clause="13:69F-2.1, 2B.1",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-11",
+        P,
+        "a continuous shuffler in place of the procedures of 2.5 and 2.6, when approved",
+        clause="13:69F-2.21",
+        switch=Switch("", ("no batches in this mode", "two batches also there")),
+        left_out="not built yet: `check` refuses the mode continuous",
+    ),
+    Rule(
+        "R-12",
+        P,
+        "cards are inspected at the table or come pre-shuffled; how is kept for each batch",
+        clause="13:69F-2.4(a)",
+        code=(T + "opening:not_prepared", T + "state:Prep"),
+        journal=("inspect", "wash"),
+    ),
+    Rule(
+        "R-13",
+        A,
+        "inspected, verified by a second person, spread, shown to a player, washed, then shuffled: each "
+        "batch apart (New Jersey: recalled)",
+        clause="58 Pa. Code 639a.4; 13:69F-2.4(b)-(e)",
+        code=(T + "opening:STEPS", T + "opening:_step", T + "opening:not_prepared"),
+        journal=("inspect", "verify", "spread", "player_inspected", "wash"),
+    ),
+    Rule(
+        "R-14",
+        V,
+        "shuffle at the opening, after each shoe, and between rounds as the house decides; asked for in "
+        "a round it waits for the round's end",
+        clause="13:69F-2.5(a)",
+        code=(T + "judges:_judge_shuffle_now", T + "judges:_judge_load_shoe"),
+        journal=("shuffle_now", "start_shuffle", "batch_proved"),
+        switch=Switch(
+            "rules.discretionary",
+            ("swap: the other batch is next (S5)", "same-batch: the same one once more"),
+        ),
+    ),
+    Rule(
+        "R-15",
+        V,
+        "the cut leaves ten cards or more on either side",
+        clause="13:69F-2.5(b)-(c)",
+        code=(T + "judges:_judge_cut", T + "draft:no_cut"),
+        journal=("cut",),
+        switch=Switch("rules.cut", ("always", "hand-shuffled")),
+    ),
+    Rule(
+        "R-16",
+        V,
+        "cut, front to the back, cutting card about a quarter from the back, then the shoe: in this order",
+        clause="13:69F-2.5(d)",
+        code=(T + "phases:TRANSITIONS", T + "judges:_judge_insert"),
+        journal=("cut", "insert_cutting_card", "load_shoe"),
+        switch=Switch(
+            "table.cutting_card_tolerance",
+            ("0 cards: a quarter or more", "up to 26 cards short of it: about a quarter"),
+        ),
+        left_out="in part: the mark on the shoe's side is compared by people; the machines' counts and "
+        "the rack's gauge prove completeness",
+    ),
+    Rule(
+        "R-17",
+        V,
+        "who cuts: the first to arrive, the box where the cutting card appeared, or the player farthest "
+        "to the dealer's right",
+        clause="13:69F-2.5(e)",
+        code=(T + "round:cutters", T + "judges:_judge_offer_cut", T + "judges:_judge_cutting_card_at"),
+        journal=("cutting_card_at", "offer_cut", "cut"),
+    ),
+    Rule(
+        "R-18",
+        P,
+        "a refused cut goes on clockwise; when nobody accepts, the dealer cuts (recalled)",
+        clause="13:69F-2.5(f)",
+        code=(T + "round:cutters", T + "judges:_judge_offer_cut"),
+        journal=("offer_cut", "cut"),
+        switch=Switch("rules.last_cutter", ("dealer", "supervisor")),
+    ),
+    Rule(
+        "R-19",
+        R,
+        "an idle table: cards lie spread and are mixed and shuffled when a player comes; analogues were read",
+        clause="13:69F-2.5(g); 58 Pa. Code 633a.5(g)",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-20",
+        A,
+        "a supervisor may order another cut before the cards are in the shoe",
+        clause="58 Pa. Code 633a.5; 13:69F-14.5(c) for poker",
+        code=(T + "judges:_judge_recut", "controller.access:SUPERVISION"),
+        journal=("recut",),
+    ),
+    Rule(
+        "R-21",
+        A,
+        "an idle table with a shuffler: the spread batch goes in, the one inside comes out and is used",
+        clause="58 Pa. Code 633a.5(g)(2)",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-22",
+        P,
+        "every card in play comes from the shoe and belongs to the batch that is in it",
+        clause="13:69F-2.6(a)",
+        code=(T + "shoe_events:_judge_card",),
+        journal=(
+            "fault_latched: stray_card",
+            "fault_latched: too_many_cards",
+            "fault_latched: too_many_copies",
+        ),
+    ),
+    Rule(
+        "R-23",
+        A,
+        "a burn card after each load, and one for each new dealer (New Jersey: recalled)",
+        clause="58 Pa. Code 685a.7(c)",
+        code=(T + "shoe_events:next_place", T + "draft:GUARDS"),
+        journal=("card_drawn", "dealer_change"),
+        switch=Switch(
+            "table.burn_on_dealer_change", ("true: also for each new dealer", "false: after each load alone")
+        ),
+    ),
+    Rule(
+        "R-24",
+        A,
+        "clockwise from the dealer's left: a card to each box, one to the dealer, a second to each box, "
+        "the hole card (New Jersey: recalled)",
+        clause="58 Pa. Code 685a.7(e)",
+        code=(T + "round:deal_order", T + "shoe_events:next_place"),
+        journal=("bets_closed", "card_drawn"),
+    ),
+    Rule(
+        "R-25",
+        P,
+        "the reader is used only with an ace or ten-value up, and after the side wagers",
+        clause="13:69F-2.7(a)",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-26",
+        A,
+        "cutting card: the round is finished, the rest of the shoe goes to the rack, which proves that "
+        "none is missing (New Jersey: recalled)",
+        clause="58 Pa. Code 685a.7(d)",
+        code=(T + "cutting_card:came_out", T + "judges:_judge_collect", T + "rules:_after_collect"),
+        journal=("cut_card", "cutting_card_at", "collect_rack", "fault_latched: cards_missing"),
+    ),
+    Rule(
+        "R-27",
+        A,
+        "the cutting card before a round's first card: one round more, or shuffle at once",
+        clause="58 Pa. Code 685a.7(d); NZ Gazette 1999/9",
+        code=(T + "cutting_card:came_out",),
+        journal=("cut_card",),
+        switch=Switch("table.first_card", ("play-one-round", "reshuffle-now")),
+    ),
+    Rule(
+        "R-28",
+        P,
+        "from the hand: the deck out of the shuffler, a marker and a card that covers the last one",
+        clause="13:69F-2.6A(b)",
+        left_out=HAND,
+    ),
+    Rule(
+        "R-29",
+        P,
+        "multiple action: a round ends with all hands of the dealer",
+        clause="13:69F-2.18",
+        left_out="not built yet: the wager is not among those `check` knows",
+    ),
+    Rule(
+        "R-30",
+        P,
+        "players draw, double, split and surrender: no fixed number of cards a round",
+        clause="13:69F-2.8 to 2.14",
+        code=(T + "shoe_events:next_place", T + "judges:_judge_round_settled"),
+        journal=("card_drawn", "round_settled"),
+        left_out="in part: single hands, insurance and surrender are not entered in this version",
+    ),
+)

@@ -1,0 +1,116 @@
+"""R-31 to R-41: what goes wrong in a round, and wagers that hold the machines back, in our own words."""
+
+from __future__ import annotations
+
+from controller.table.profiles.rule import CHECK, Rule, Switch, Tag
+
+V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
+T = "controller.table."
+
+SOON = "not built yet: it comes with the rest of the whole table"
+
+PLAY: tuple[Rule, ...] = (
+    Rule(
+        "R-31",
+        V,
+        "a card found face up is not used: discard rack, or the segregated area of a double shoe",
+        clause="13:69F-2.15(a)",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-32",
+        V,
+        "a card drawn in error and not exposed is the next card",
+        clause="13:69F-2.15(b)",
+        code=(T + "shoe_events:next_place", T + "evolve:_bets_closed"),
+        journal=("card_drawn", "fault_latched: card_out_of_turn"),
+    ),
+    Rule(
+        "R-33",
+        A,
+        "drawn in error and exposed: the next hand's card, or burned (New Jersey: recalled)",
+        clause="SD 20:18:15:28",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-34",
+        A,
+        "a dealer who skipped a card of the own hand takes it later; cards that lie are not shifted (New "
+        "Jersey: recalled)",
+        clause="SD 20:18:15:28",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-35",
+        A,
+        "a shoe that runs dry in a round: the rack is shuffled and cut, the round goes on, the "
+        "alternation stays (New Jersey: recalled)",
+        clause="SD 20:18:15:28",
+        left_out=SOON,
+        switch=Switch("rules.burn_after_dry", ("true: a card is burned then", "false: none is")),
+    ),
+    Rule(
+        "R-36",
+        A,
+        "a box without a card is out for the round; one with a single card gets its second after all others",
+        clause="SD 20:18:15:28",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-36a",
+        R,
+        "a reader used with two to nine up, or one that fails",
+        clause="13:69F-2.15(j)-(k)",
+        left_out=SOON,
+    ),
+    Rule(
+        "R-36b",
+        A,
+        "a jam, an open door or an incomplete cycle voids the shuffle, no partial credit",
+        clause="La. 42:III-3106",
+        code=(T + "shuffler_events:_void",),
+        journal=("batch_voided", "fault_latched: shuffle_void"),
+    ),
+    Rule(
+        "R-37",
+        V,
+        "side wagers are settled after the second cards and before any further card; a card drawn "
+        "earlier is a fault",
+        clause="13:69F-2.23(e)",
+        code=(T + "phases:TRANSITIONS", T + "shoe_events:next_place"),
+        journal=("side_wagers_settled", "fault_latched: card_out_of_turn"),
+    ),
+    Rule(
+        "R-38",
+        V,
+        "what each matching card pays at the least, by number of decks and suit",
+        clause="13:69F-2.23(f)",
+        left_out="not built yet: no wager is settled in this version; no card moves and no device",
+    ),
+    Rule(
+        "R-39",
+        V,
+        "match-the-dealer not beside the optional bonus and the in-between wager",
+        clause="13:69F-2.23(g)",
+        code=(T + "eligibility:exclusions",),
+        journal=(CHECK,),
+    ),
+    Rule(
+        "R-40",
+        V,
+        "one of over/under-13, same-suit and seven, and none beside the progressive; losers are "
+        "collected before any more cards",
+        clause="13:69F-2.17(a), (d)",
+        code=(T + "eligibility:exclusions", T + "eligibility:WAGERS"),
+        journal=(CHECK, "side_wagers_settled"),
+        left_out="in part: stakes and payments are not entered in this version",
+    ),
+    Rule(
+        "R-41",
+        P,
+        "the progressive, bonus and other wagers: deck floors and what excludes what",
+        clause="13:69F-2.19, 2.20, 2.24 to 2.26",
+        code=(T + "eligibility:WAGERS", T + "eligibility:exclusions"),
+        journal=(CHECK,),
+    ),
+)
