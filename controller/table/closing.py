@@ -1,16 +1,435 @@
-"""Idle tables, closing, and a shuffler that goes out of service (R-19, R-21, R-36b, S8, S10)."""
+"""Idle tables, closing, and a shuffler that goes out of service (R-19, R-21, R-36b, S5, S8, S10)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from controller.table.args import Apply, Judge
-from controller.table.state import TableState
+from controller.table import args
+from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
+from controller.table.faults import FAULTS
+from controller.table.inputs import OperatorEvent, Refusal, Role
+from controller.table.phases import Phase
+from controller.table.profiles import Discretionary, TableRules
+from controller.table.state import (
+    READY,
+    Batch,
+    Closing,
+    Cycle,
+    Ending,
+    Place,
+    Proof,
+    Shuffled,
+    TableState,
+)
+from devices.events import Sense
 
 if TYPE_CHECKING:
     from controller.table.draft import Draft
 
-JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {}
-APPLY: dict[str, Apply] = {}
-FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {}
+MANUAL = "manual-shoe"
+OUT_OF_USE = "La. 42:III-3106"
+IDLE_TABLE = "58 Pa. Code 633a.5(g)"
+DECK_LOG = "13:69E-1.18(b)"
+
+
+def devices(rules: TableRules) -> tuple[str, ...]:
+    """Every device that can hold cards."""
+    return (rules.shoe, rules.shuffler, *(() if rules.reader is None else (rules.reader,)))
+
+
+def out_of_service(state: TableState) -> Refusal | None:
+    """Why the shuffler may not be used, if it may not."""
+    if state.shuffler.out:
+        return Refusal("out_of_service", "the shuffler is out of service", OUT_OF_USE)
+    if state.manual:
+        why = "this table was opened without its shuffler: close it and open it again to use the machine"
+        return Refusal("opened_without_shuffler", why, OUT_OF_USE)
+    return None
+
+
+# --- nobody plays (S8) ---
+
+
+def _judge_idle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    return {}
+
+
+def _idle(state: TableState, data: Mapping[str, Any]) -> TableState:
+    return _ends(state, Ending.IDLE)
+
+
+def _ends(state: TableState, ending: Ending) -> TableState:
+    """The shoe in use, if there is one, ends now; what follows comes once its cards are collected."""
+    if state.shoe.batch is None:
+        return state
+    return replace(with_shoe(state, closing=Closing.THIS_ROUND), ending=ending)
+
+
+def _judge_resume(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    stacked = state.batch_at(Place.RACK)
+    if stacked is not None:
+        return Refusal(
+            "not_spread",
+            f"batch {stacked} lies in the rack: the cards of an idle table are spread out",
+            IDLE_TABLE,
+            (f"spread batch={stacked}",),
+        )
+    return {}
+
+
+def _resume(state: TableState, data: Mapping[str, Any]) -> TableState:
+    """The first player to arrive cuts, as in a new game (R-17)."""
+    return replace(with_shoe(state, cut_at=None), last_boxes=())
+
+
+# --- closing (S10) ---
+
+
+def _judge_close(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if state.phase is Phase.CLOSING:
+        return _judge_closed(rules, state, tap)
+    if state.ending is Ending.CLOSE:
+        return Refusal("already_ending", "the table closes once the cards are collected", DECK_LOG)
+    return {}
+
+
+def _judge_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if Role.SUPERVISOR not in tap.roles:
+        return Refusal("not_allowed", "a supervisor closes the table", DECK_LOG)
+    inside = state.batch_at(Place.SHUFFLER)
+    if inside is not None or state.shuffler.surplus:
+        return Refusal("shuffler_not_empty", "cards are in the shuffler: take them out", OUT_OF_USE)
+    uncounted = tuple(b.id for b in state.batches.values() if b.counted is None)
+    if uncounted:
+        return Refusal(
+            "not_counted",
+            f"count batch {' and '.join(uncounted)}",
+            DECK_LOG,
+            tuple(f"count_batch batch={batch} cards={rules.batch_size}" for batch in uncounted),
+        )
+    unsure = tuple(device for device in devices(rules) if device not in state.empty)
+    if unsure:
+        return Refusal(
+            "not_confirmed_empty",
+            f"see that no card is left in the {' and the '.join(unsure)}",
+            OUT_OF_USE,
+            tuple(f"confirm_empty device={device}" for device in unsure),
+        )
+    return {"removed": [b.id for b in state.batches.values() if b.unfit]}
+
+
+def _close(state: TableState, data: Mapping[str, Any]) -> TableState:
+    if state.phase is Phase.CLOSING:
+        batches = {b.id: replace(b, cards={}, proof=None, cut=False) for b in state.batches.values()}
+        return replace(state, batches=batches)
+    return begin_closing(state) if state.shoe.batch is None else _ends(state, Ending.CLOSE)
+
+
+def begin_closing(state: TableState) -> TableState:
+    """What was shuffled and is in hand leaves the table."""
+    batches = {
+        b.id: replace(b, proof=b.proof if b.at(Place.SHUFFLER) else None, cut=False, counted=None)
+        for b in state.batches.values()
+    }
+    return replace(state, batches=batches, ending=Ending.SWAP, cutter=None, declined=())
+
+
+def _after_close(draft: Draft, before: TableState) -> None:
+    """The log of decks, one line a batch (R-45): hours on the table, and what is missing."""
+    if before.phase is not Phase.CLOSING:
+        return
+    for batch in before.batches.values():
+        hours = None if batch.received is None else max(0, before.hour - batch.received)
+        draft.add(
+            "deck_log",
+            {
+                "batch": batch.id,
+                "back": batch.back,
+                "received": batch.received,
+                "hours": hours,
+                "cards": batch.counted,
+                "missing": list(batch.missing),
+                "unfit": batch.unfit,
+            },
+        )
+
+
+def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch, cards = args.batch(rules, tap.args), args.whole(tap.args, "cards")
+    held, size = state.batches[batch], rules.batch_size
+    if not 0 <= cards <= 2 * size:
+        raise ValueError(f"cards is a number from 0 to {2 * size}")
+    away = held.at(Place.SHUFFLER) + held.at(Place.SHOE)
+    if away:
+        why = f"{away} cards of batch {batch} are in a device: take them out first"
+        return Refusal("batch_not_in_hand", why, DECK_LOG)
+    suspected = any((f.code, f.batch) == ("cards_inside", batch) for f in state.faults)
+    search = state.shuffler.out and state.shuffler.batch is None and cards < size and not suspected
+    return {"batch": batch, "cards": cards, "inside": size - cards if search else 0, "device": rules.shuffler}
+
+
+def _count(state: TableState, data: Mapping[str, Any]) -> TableState:
+    """Cards that lack may be in a machine that is out of service (INC-6): until it was searched, they are."""
+    batch: str = data["batch"]
+    for place in (Place.RACK, Place.TABLE, Place.ASIDE):
+        state = move_all(state, batch, place, Place.IN_HAND)
+    if not data["inside"]:
+        return with_batch(state, batch, counted=data["cards"])
+    state = move(state, batch, data["inside"], Place.IN_HAND, Place.SHUFFLER)
+    return _not_confirmed(with_shuffler(state, batch=batch), data["device"])
+
+
+def _after_count(draft: Draft, before: TableState) -> None:
+    tap, size = draft.facts[0].data, draft.rules.batch_size
+    batch, cards = tap["batch"], tap["cards"]
+    if tap["inside"]:
+        cause = f"{cards} of {size} cards of batch {batch}: look for the others in the shuffler"
+        draft.latch("cards_inside", cause, batch=batch)
+    elif cards != size:
+        draft.latch("wrong_count", f"{cards} cards instead of {size} at the closing", batch=batch)
+
+
+# --- a device is empty ---
+
+
+def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    device = tap.args.get("device")
+    if device not in devices(rules):
+        raise ValueError(f"device={device} is none of {', '.join(devices(rules))}")
+    data = {"device": device, "batch": None, "moved": 0, "inside": 0, "by": [tap.who]}
+    if device == rules.shuffler:
+        lifted = _cards_out(rules, state, tap)
+        if isinstance(lifted, Refusal):
+            return lifted
+        data |= lifted
+    elif state.phase is not Phase.CLOSING:
+        why = f"the {device} is looked into when the table closes"
+        return Refusal("unexpected", why, DECK_LOG)
+    elif "cards" in tap.args:
+        raise ValueError(f"cards are taken out of the {rules.shuffler} alone")
+    if device in state.empty and not data["moved"]:
+        return Refusal("already_known", f"the {device} was confirmed empty")
+    first = state.first_to_look.get(device)
+    if data["inside"]:
+        return {**data, "confirmed": False}
+    if _proves(rules, state, device) or tap.roles >= frozenset(Role):
+        return {**data, "confirmed": True}
+    if first is None:
+        return {**data, "confirmed": False}
+    if not args.other_person(tap, first):
+        return Refusal("second_person", f"{first} looked already: somebody else must look too", OUT_OF_USE)
+    return {**data, "confirmed": True, "by": [first, tap.who]}
+
+
+def _proves(rules: TableRules, state: TableState, device: str) -> bool:
+    """Whether the device itself tells that it is empty; otherwise two people look."""
+    if not state.device(device).up or device == rules.reader:
+        return False
+    return device == rules.shuffler or (Sense.EMPTY in rules.shoe_senses and state.shoe.empty)
+
+
+def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """What comes out of the shuffler by hand: `cards` of the batch that is known to be in it."""
+    if state.phase is not Phase.CLOSING and not state.shuffler.out:
+        return Refusal("unexpected", "the shuffler is in service", OUT_OF_USE)
+    batch, up = state.shuffler.batch, state.device(rules.shuffler).up
+    inside = 0 if batch is None else state.batches[batch].at(Place.SHUFFLER)
+    if up and (inside or state.shuffler.surplus):
+        why = f"the shuffler still holds {inside or state.shuffler.surplus} cards: take them out"
+        return Refusal("shuffler_not_empty", why, OUT_OF_USE)
+    if batch is None:
+        if "cards" in tap.args:
+            raise ValueError("no card is known to be inside: leave cards out")
+        return {}
+    out = args.whole(tap.args, "cards")
+    if not 0 <= out <= 2 * rules.batch_size:
+        raise ValueError(f"cards is a number from 0 to {2 * rules.batch_size}")
+    searched = any((f.code, f.batch) == ("cards_inside", batch) for f in state.faults)
+    moved = inside if searched else min(out, inside)
+    return {"batch": batch, "cards": out, "moved": moved, "inside": inside - moved, "wrong": out - moved}
+
+
+def _confirm(state: TableState, data: Mapping[str, Any]) -> TableState:
+    device, looked = data["device"], dict(state.first_to_look)
+    looked.pop(device, None)
+    if data["confirmed"]:
+        return replace(state, empty=(*state.empty, device), first_to_look=looked)
+    if not data["inside"]:
+        looked[device] = data["by"][0]
+    return replace(state, first_to_look=looked, empty=tuple(d for d in state.empty if d != device))
+
+
+def _after_confirm(draft: Draft, before: TableState) -> None:
+    tap = draft.facts[0].data
+    batch, wrong = tap["batch"], tap.get("wrong", 0)
+    if batch is None:
+        return
+    if tap["moved"]:
+        moves = {} if tap["inside"] else draft.moves("lifted_out")
+        lifted = {"batch": batch, "moved": tap["moved"], "inside": tap["inside"], "proved": False}
+        draft.add("batch_lifted", {**lifted, **moves})
+    if tap["inside"]:
+        cause = f"{tap['cards']} cards came out, {tap['inside']} of batch {batch} are still inside"
+        draft.latch("cards_inside", cause, batch=batch)
+    if wrong:
+        came = f"{tap['cards']} cards came out of the shuffler instead of {tap['moved']}"
+        draft.latch("wrong_count", came, batch=batch)
+
+
+# --- the shuffler goes out of service, and comes back (R-36b) ---
+
+
+def _judge_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    _shuffler(rules, tap)
+    if state.shuffler.out:
+        return Refusal("already_known", "the shuffler is out of service", OUT_OF_USE)
+    return {"device": rules.shuffler, "batch": state.shuffler.batch}
+
+
+def _judge_in(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    _shuffler(rules, tap)
+    if not state.shuffler.out:
+        return Refusal("already_known", "the shuffler is in service", OUT_OF_USE)
+    return {"device": rules.shuffler}
+
+
+def _shuffler(rules: TableRules, tap: OperatorEvent) -> None:
+    device = tap.args.get("device")
+    if device != rules.shuffler:
+        raise ValueError(f"device={device}: only the {rules.shuffler} goes out of service")
+
+
+def _out(state: TableState, data: Mapping[str, Any]) -> TableState:
+    return _not_confirmed(with_shuffler(state, out=True), data["device"])
+
+
+def _in(state: TableState, data: Mapping[str, Any]) -> TableState:
+    """Its cycle counter is taken over anew: it may have been mended and tried."""
+    return _not_confirmed(with_shuffler(state, out=False, counter=None), data["device"])
+
+
+def _not_confirmed(state: TableState, device: str) -> TableState:
+    looked = {d: who for d, who in state.first_to_look.items() if d != device}
+    return replace(state, empty=tuple(d for d in state.empty if d != device), first_to_look=looked)
+
+
+def _after_out(draft: Draft, before: TableState) -> None:
+    """No partial credit: the batch inside is unshuffled again."""
+    batch = before.shuffler.batch
+    if batch is not None and before.shuffler.stage is not Cycle.NONE:
+        cause = "the shuffler went out of service"
+        draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
+
+
+# --- without the shuffler ---
+
+
+def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """How the table opens: with its shuffler, or without one that is out of service and empty (INC-6)."""
+    mode = tap.args.get("mode", rules.mode)
+    if mode not in (rules.mode, MANUAL):
+        raise ValueError(f"mode={mode} is neither {rules.mode} nor, without its shuffler, {MANUAL}")
+    if mode == rules.mode:
+        if not state.shuffler.out:
+            return {"manual": False, "empty": []}
+        other_ways = (f"open mode={MANUAL}", f"in_service device={rules.shuffler}")
+        return Refusal("out_of_service", "the shuffler is out of service", OUT_OF_USE, other_ways)
+    if not state.shuffler.out:
+        why = f"{MANUAL} is for a table whose shuffler is out of service"
+        return Refusal("shuffler_in_service", why, "13:69F-2.2(d)3", ("open",))
+    if rules.shuffler not in state.empty or state.shuffler.surplus:
+        look = (f"confirm_empty {_look(rules, state, rules.shuffler)[0]}",)
+        return Refusal("not_confirmed_empty", "see that no card is left in the shuffler", OUT_OF_USE, look)
+    return {"manual": True, "empty": [rules.shuffler]}
+
+
+def judge_hand_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """Between two shoes: at a table without its shuffler, or the same batch again by a switch (S5)."""
+    batch = args.batch(rules, tap.args)
+    held = state.batches[batch]
+    if held.unfit:
+        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
+    if not state.manual and not _same_again(rules, state, batch):
+        why = "the shuffler shuffles; by hand only after `shuffle_now`, where the table's switch says so"
+        return Refusal("not_by_hand", why, "13:69F-2.2(d)")
+    if held.at(Place.IN_HAND) + held.at(Place.RACK) != rules.batch_size:
+        return Refusal("batch_not_whole", f"not every card of batch {batch} is in hand or in the rack")
+    if held.prep not in READY:
+        return Refusal("not_prepared", f"batch {batch} is not prepared", "13:69F-2.4")
+    return {"batch": batch}
+
+
+def _same_again(rules: TableRules, state: TableState, batch: str) -> bool:
+    return (
+        rules.discretionary is Discretionary.SAME_BATCH
+        and state.phase is Phase.RACK_FULL
+        and state.shoe.by_choice
+        and batch == state.shoe.last_batch
+    )
+
+
+def hand_shuffled(state: TableState, data: Mapping[str, Any]) -> TableState:
+    """The rack is emptied: no card of another batch lies in it when the next shoe begins (R-08)."""
+    batch: str = data["batch"]
+    for each in state.batches:
+        state = move_all(state, each, Place.RACK, Place.IN_HAND)
+    state = with_batch(state, batch, proof=Proof("", 0, Shuffled.HAND), cut=False)
+    return replace(state, cutter=None, declined=())
+
+
+def again(state: TableState, held: Batch) -> bool:
+    """The batch of the last shoe goes in once more, shuffled by hand: it is the same turn (S5)."""
+    by_hand = held.proof is not None and held.proof.how is Shuffled.HAND
+    return by_hand and not state.manual and held.id == state.shoe.last_batch
+
+
+def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
+    """How a tap that is called for is written."""
+    match event:
+        case "open":
+            return [("", {}), (f"mode={MANUAL}", {"mode": MANUAL})]
+        case "count_batch":
+            size, left = rules.batch_size, [b.id for b in state.batches.values() if b.counted is None]
+            return [(f"batch={b} cards={size}", {"batch": b, "cards": size}) for b in left]
+        case "confirm_empty":
+            return [_look(rules, state, device) for device in devices(rules) if device not in state.empty]
+        case "in_service" if state.shuffler.out:
+            return [(f"device={rules.shuffler}", {"device": rules.shuffler})]
+        case _:
+            return []
+
+
+def _look(rules: TableRules, state: TableState, device: str) -> tuple[str, Args]:
+    inside = state.batches[state.shuffler.batch].at(Place.SHUFFLER) if state.shuffler.batch else 0
+    if device == rules.shuffler and inside:
+        return f"device={device} cards={inside}", {"device": device, "cards": inside}
+    return f"device={device}", {"device": device}
+
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
+    "idle": (_judge_idle, ()),
+    "resume": (_judge_resume, ()),
+    "close": (_judge_close, ()),
+    "count_batch": (_judge_count, ("batch", "cards")),
+    "confirm_empty": (_judge_confirm, ("device", "cards")),
+    "out_of_service": (_judge_out, ("device",)),
+    "in_service": (_judge_in, ("device",)),
+}
+APPLY: dict[str, Apply] = {
+    "idle": _idle,
+    "resume": _resume,
+    "close": _close,
+    "count_batch": _count,
+    "confirm_empty": _confirm,
+    "out_of_service": _out,
+    "in_service": _in,
+}
+FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
+    "close": _after_close,
+    "count_batch": _after_count,
+    "confirm_empty": _after_confirm,
+    "out_of_service": _after_out,
+}

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from controller.table.draft import destination
-from controller.table.phases import IN_ROUND, Phase
+from controller.table.phases import Phase
 from controller.table.profiles import FirstCardPolicy, TableRules
 from controller.table.state import Closing, TableState
 
 
 def came_out(rules: TableRules, state: TableState, at: str | None) -> dict[str, Any]:
     """The data of the fact: it never stops a round that has begun, and decides which round is the last."""
-    started = state.phase in IN_ROUND and state.round is not None and bool(state.round.cards)
+    started = state.round is not None and bool(state.round.cards)
     if not started and rules.first_card is FirstCardPolicy.RESHUFFLE_NOW:
         return {**_ends(rules, state, "cutting_card_first"), "at": None, "first": True}
-    last = started or state.phase is Phase.DEALING
+    ending = state.shoe.closing is Closing.THIS_ROUND
+    last = started or ending or state.phase is Phase.DEALING
     closing = Closing.THIS_ROUND if last else Closing.ONE_MORE_ROUND
     return {"at": at, "closing": closing.value, "first": not started}
 

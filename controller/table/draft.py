@@ -11,7 +11,6 @@ from controller.table.faults import FAULTS
 from controller.table.inputs import Command, Fact
 from controller.table.phases import IN_ROUND, TRANSITIONS, Phase
 from controller.table.profiles import CutPolicy, TableRules
-from controller.table.round import deal_order
 from controller.table.state import Ending, Shuffled, TableState
 
 
@@ -54,10 +53,14 @@ class Draft:
     def latch(self, code: str, cause: str, *, batch: str | None = None, device: str | None = None) -> None:
         """Latch a fault unless the same one is latched already: the first cause is kept (law 6).
 
-        An alarm whose cause was gone is raised anew.
+        An alarm whose cause was gone is raised anew; a batch that took the place of a faulty one and has the
+        same fault becomes unfit as well.
         """
-        kind = FAULTS[code]
-        if any((f.code, f.batch, f.device, f.gone) == (code, batch, device, None) for f in self.state.faults):
+        kind, which = FAULTS[code], (code, batch, device, None)
+        known = [f for f in self.state.faults if (f.code, f.batch, f.device, f.gone) == which]
+        if known:
+            if kind.unfit and batch is not None and self.state.batches[batch].unfit is None:
+                self.add("fault_again", {"fault": known[0].id, "cause": cause, "unfit": batch, "code": code})
             return
         self.add(
             "fault_latched",
@@ -98,7 +101,7 @@ def last_round(rules: TableRules, state: TableState) -> bool:
 def hole_card_is_out(rules: TableRules, state: TableState) -> bool:
     """A card drawn before its time was used as the next one, the dealer's second card (R-32)."""
     round_ = state.round
-    return round_ is not None and len(round_.cards) >= len(deal_order(round_.boxes))
+    return round_ is not None and round_.placed >= len(round_.order)
 
 
 def no_cut(rules: TableRules, state: TableState) -> bool:
@@ -122,7 +125,10 @@ GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     "settle_first": lambda rules, state: rules.settle_first,
     "last_round": last_round,
     "hole_card_is_out": hole_card_is_out,
-    "shuffled_in_hand": lambda rules, state: state.taken is not None,
+    "shuffled_in_hand": lambda rules, state: state.taken not in (None, state.shoe.last_batch),
+    "not_its_turn": lambda rules, state: (
+        state.shuffler.batch is not None and state.shuffler.batch == state.shoe.last_batch
+    ),
     "no_cut": no_cut,
     "burn_after_dry": lambda rules, state: rules.burn_after_dry,
     **{f"dry_in_{phase}": _dry_in(phase) for phase in IN_ROUND},

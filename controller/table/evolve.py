@@ -6,19 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.table import closing, irregular, opening, patterns, people, reader
-from controller.table.changes import move, table_to_rack, with_batch, with_device, with_shoe, with_shuffler
+from controller.table import closing, daily, irregular, opening, patterns, people, reader
+from controller.table.changes import (
+    move,
+    move_all,
+    table_to_rack,
+    with_batch,
+    with_device,
+    with_shoe,
+    with_shuffler,
+)
 from controller.table.faults import Blocks
 from controller.table.inputs import Fact
-from controller.table.phases import Phase
-from controller.table.round import box
+from controller.table.phases import RESHUFFLING, Phase
+from controller.table.round import NO_HAND, box, deal_order
 from controller.table.state import (
     KEYS_KEPT,
-    Batch,
     Closing,
     Cycle,
     Dealt,
     Device,
+    Ending,
     Fault,
     Pending,
     Place,
@@ -126,14 +134,21 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
     same = (fault.code, fault.batch, fault.device)
     others = (f for f in state.faults if f.gone is None or (f.code, f.batch, f.device) != same)
     state = replace(state, faults=(*others, fault))
-    if data["unfit"] and data["batch"] is not None and state.batches[data["batch"]].unfit is None:
-        state = with_batch(state, data["batch"], unfit=data["code"], unfit_since=state.seq, proof=None)
-    return state
+    return _unfit(state, data["batch"], data["code"]) if data["unfit"] else state
 
 
 def _fault_again(state: TableState, data: Data) -> TableState:
     again = (replace(f, again=state.seq) if f.id == data["fault"] else f for f in state.faults)
-    return replace(state, faults=tuple(again))
+    state = replace(state, faults=tuple(again))
+    return _unfit(state, data["unfit"], data["code"]) if "unfit" in data else state
+
+
+def _unfit(state: TableState, batch: str | None, code: str) -> TableState:
+    """Out of play until replaced; cards shuffled by hand for a round in play still finish it (R-35)."""
+    if batch is None or state.batches[batch].unfit is not None:
+        return state
+    proof = state.batches[batch].proof if state.phase in RESHUFFLING else None
+    return with_batch(state, batch, unfit=code, unfit_since=state.seq, proof=proof)
 
 
 def _clear(state: TableState, data: Data) -> TableState:
@@ -145,12 +160,6 @@ def _clear(state: TableState, data: Data) -> TableState:
 
 
 # --- the shuffler ---
-
-
-def _open(state: TableState, data: Data) -> TableState:
-    cards = {Place.IN_HAND: data["cards"]}
-    batches = {batch: Batch(batch, back, cards) for batch, back in data["backs"].items()}
-    return replace(state, batches=batches, shoe=Shoe(), last_boxes=())
 
 
 def _load_shuffler(state: TableState, data: Data) -> TableState:
@@ -210,6 +219,7 @@ def _batch_released(state: TableState, data: Data) -> TableState:
         counter=state.shuffler.counter,
         shuffles=state.shuffler.shuffles,
         surplus=(data["inside"] or 0) if batch is None else 0,
+        out=state.shuffler.out,
     )
     return replace(state, shuffler=shuffler, cutter=None, declined=())
 
@@ -232,11 +242,17 @@ def _recut(state: TableState, data: Data) -> TableState:
 
 
 def _load_shoe(state: TableState, data: Data) -> TableState:
+    if state.phase is Phase.RESHUFFLE_LOAD:
+        return irregular.loaded_again(state, data)
     batch: str = data["batch"]
     state = move(state, batch, state.batches[batch].at(Place.IN_HAND), Place.IN_HAND, Place.SHOE)
     state = with_batch(state, batch, proof=None, cut=False)
     shoe = Shoe(
-        batch=batch, last_batch=batch, number=state.shoe.number + 1, first_fact=state.seq, empty=False
+        batch=batch,
+        last_batch=batch,
+        number=state.shoe.number + (0 if data.get("again") else 1),
+        first_fact=state.seq,
+        empty=False,
     )
     return replace(state, shoe=shoe, cutter=None, declined=(), last_boxes=())
 
@@ -252,7 +268,7 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
     elif batch is not None:
         source = Place.IN_HAND if shoe.batch is None else Place.SHOE
         if batches[batch].at(source):
-            dest = Place.RACK if to in ("burn", "stub") else Place.TABLE
+            dest = Place.TABLE if to not in NO_HAND else Place.ASIDE if data.get("aside") else Place.RACK
             batches = {**batches, batch: batches[batch].move(1, source, dest)}
         if shoe.batch is not None:
             drawn = {**shoe.drawn, card or "": shoe.drawn.get(card or "", 0) + 1}
@@ -260,8 +276,10 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
             shoe = replace(shoe, drawn=drawn, order=order)
             if card and not data["seen"]:
                 shoe = replace(shoe, unseen={**shoe.unseen, card: shoe.unseen.get(card, 0) + 1})
-    if to not in ("burn", "stub"):
-        dealt = Dealt(to, card, state.seq, seen=data["seen"])
+            if data.get("aside"):
+                shoe = replace(shoe, aside={**shoe.aside, card or "": shoe.aside.get(card or "", 0) + 1})
+    if to not in NO_HAND:
+        dealt = Dealt(to, card, state.seq, seen=data["seen"], foreign=data["foreign"])
         if round_ is not None:
             round_ = replace(round_, cards=(*round_.cards, dealt))
         elif shoe.batch is not None:
@@ -271,7 +289,8 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
         state = replace(state, cutter=None, declined=())
     elif shoe.batch is not None and shoe.empty:
         shoe = replace(shoe, empty=False)
-    return replace(state, shoe=shoe, batches=batches, round=round_)
+    dry_in = None if to == "burn" else state.dry_in
+    return replace(state, shoe=shoe, batches=batches, round=round_, dry_in=dry_in)
 
 
 def _cut_card(state: TableState, data: Data) -> TableState:
@@ -300,24 +319,21 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
         state = with_shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
     number = state.rounds + 1
     early, state = state.shoe.early, with_shoe(state, early=())
-    return replace(state, round=Round(number, boxes, early), rounds=number, last_boxes=boxes)
+    round_ = Round(number, boxes, early, deal_order(boxes))
+    return replace(state, round=round_, rounds=number, last_boxes=boxes)
 
 
 def _round_settled(state: TableState, data: Data) -> TableState:
-    unseen = dict(state.shoe.unseen)
-    for dealt in state.round.cards if state.round else ():
-        if dealt.card in unseen and not dealt.seen and dealt.to != "stray":
-            unseen[dealt.card] -= 1
-    state = with_shoe(state, unseen={face: n for face, n in unseen.items() if n})
-    return replace(table_to_rack(state), round=None)
+    return irregular.settled(state)
 
 
 def _shuffle_now(state: TableState, data: Data) -> TableState:
-    return with_shoe(state, closing=Closing.THIS_ROUND)
+    return with_shoe(state, closing=Closing.THIS_ROUND, by_choice=True)
 
 
 def _collect_rack(state: TableState, data: Data) -> TableState:
     state = replace(table_to_rack(state), round=None)
+    state = move_all(state, data["batch"], Place.ASIDE, Place.RACK)
     if data["by_gauge"]:
         state = move(state, data["batch"], data["by_gauge"], Place.SHOE, Place.RACK)
     if state.shoe.order:
@@ -327,8 +343,10 @@ def _collect_rack(state: TableState, data: Data) -> TableState:
         last_batch=state.shoe.last_batch,
         number=state.shoe.number,
         cut_at=state.shoe.cut_at,
+        by_choice=state.shoe.by_choice and not state.shoe.cut_seen,
     )
-    return replace(state, shoe=shoe)
+    closes, state = state.ending is Ending.CLOSE, replace(state, shoe=shoe, ending=Ending.SWAP)
+    return closing.begin_closing(state) if closes else state
 
 
 _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
@@ -340,7 +358,6 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "fault_latched": _fault_latched,
     "fault_again": _fault_again,
     "clear": _clear,
-    "open": _open,
     "load_shuffler": _load_shuffler,
     "start_shuffle": _start_shuffle,
     "shuffler_checked": _shuffler_checked,
@@ -363,6 +380,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "shuffle_now": _shuffle_now,
     "collect_rack": _collect_rack,
     **opening.APPLY,
+    **daily.APPLY,
     **irregular.APPLY,
     **closing.APPLY,
     **reader.APPLY,

@@ -89,7 +89,7 @@ FAULTS: dict[str, FaultKind] = {
         "take the cards out and load the right batch",
         "batch_proved",
     ),
-    "wrong_count": _unfit(Blocks.SWAP, "the shuffler counted a wrong number of cards"),
+    "wrong_count": _unfit(Blocks.SWAP, "a wrong number of cards was counted"),
     "wrong_composition": _unfit(Blocks.SWAP, "the shuffler found cards missing or too many of a kind"),
     "wrong_back_in_shuffler": _unfit(Blocks.SWAP, "the shuffler found a card of another back colour"),
     "start_unknown": FaultKind(
@@ -162,7 +162,7 @@ FAULTS: dict[str, FaultKind] = {
     "reader_failed": FaultKind(
         Blocks.ROUND,
         "the hole-card reader does not work",
-        "mend it, or deal without it: a supervisor says so (`no_reader`)",
+        "have it mended and inspected, or deal without it: a supervisor says so (`no_reader`)",
         "reader_settled",
     ),
     # alarms: they stop nothing by themselves

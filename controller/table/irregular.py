@@ -1,16 +1,392 @@
-"""What goes wrong with cards in a round, and the shuffles by hand that mend it (R-10, R-31 to R-36)."""
+"""What goes wrong with cards in a round, and the shuffles by hand that mend it (R-10, R-31 to R-36).
+
+People tell it: a card drawn in error, a hand left out, a shoe that ran dry. Cards lie where they were dealt;
+the table takes note of it by the order in which the next ones are due. Nobody knows on which side of a tap a
+card came out, so a place that may hold the dealer's second card is called the hole card, and no tap ever
+shows a card that was hidden as one (law 7).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from controller.table.args import Apply, Judge
-from controller.table.state import TableState
+from controller.table import args, closing
+from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
+from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.phases import IN_ROUND, Phase
+from controller.table.profiles import TableRules
+from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box
+from controller.table.state import Dealt, Place, Round, TableState
 
 if TYPE_CHECKING:
     from controller.table.draft import Draft
 
-JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {}
-APPLY: dict[str, Apply] = {}
-FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {}
+Data = Mapping[str, Any]
+VOID = ("misdeal", "reader", "shoe_dry", "wrong_card", "other")
+"""Why a round may be void: a word of this list, so that no text names a card."""
+
+
+# --- which card goes where, once something was left out (R-34, R-36) ---
+
+
+def _late(order: list[str], missing: str, placed: int) -> list[str]:
+    """The order with `missing` after all others' cards, before the hole card (which `order` leaves out).
+
+    Told when more cards are out than that, one of the last two is the hole card, and nobody can say which.
+    """
+    return [*order, missing, HOLE] if placed <= len(order) else [*order, HOLE, HOLE]
+
+
+def _told_already(card: str, clause: str = "13:69F-2.15(e)") -> Refusal:
+    return Refusal("told_already", f"it is known that {card} was left out", clause)
+
+
+def _without_last(order: Iterable[str], place: str) -> list[str]:
+    left = list(order)
+    left.reverse()
+    left.remove(place)
+    left.reverse()
+    return left
+
+
+def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    round_ = _round(state)
+    match tap.args.get("card"):
+        case "first":
+            if DEALER not in round_.order:
+                return _told_already("the dealer's first card")
+            players = [place for place in round_.order if place not in (DEALER, HOLE)]
+            return {"missed": "first", "order": _late(players, DEALER, round_.placed)}
+        case "second":
+            if HOLE not in round_.order:
+                return _told_already("the dealer's second card")
+            if state.phase not in (Phase.HOLE_CARD, Phase.PLAYING):
+                why = "the dealer's second card is not due yet: finish the players' cards first"
+                return Refusal("not_skipped", why, "13:69F-2.15(e)")
+            return {"missed": "second", "order": _without_last(round_.order, HOLE), "owed": True}
+    raise ValueError("card=first or card=second is missing: which of the dealer's cards was not dealt")
+
+
+def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    round_ = _round(state)
+    if "box" not in tap.args:
+        raise ValueError("box=NUMBER is missing")
+    number, had = args.whole(tap.args, "box"), args.whole(tap.args, "cards")
+    place = box(number)
+    if number not in round_.boxes:
+        return Refusal("no_wager_there", f"there is no wager on {place} in this round")
+    if had not in (0, 1):
+        raise ValueError("cards=0 or cards=1: how many cards the box got")
+    if round_.order.count(place) < 2 or round_.order[-1] != HOLE:
+        return _told_already(f"a card of {place}", "13:69F-2.15(g)")
+    if had:
+        others = _without_last(_without_last(round_.order, HOLE), place)
+        return {"box": place, "had": 1, "order": _late(others, place, round_.placed)}
+    order = [other for other in round_.order if other != place]
+    if not any(other.startswith("box") for other in order):
+        return Refusal("only_box", "no other hand is left to play: the round is void", "13:69F-2.15(g)")
+    return {"box": place, "had": 0, "order": order}
+
+
+def _reordered(state: TableState, data: Data) -> TableState:
+    """The cards lie where they lie: only what the table calls their places changes, and may hide one."""
+    round_, unseen = _round(state), dict(state.shoe.unseen)
+    order, cards, index = tuple(data["order"]), [], 0
+    for dealt in round_.cards:
+        if dealt.to != BURNED:
+            place = order[index] if index < len(order) else PLAY
+            index += 1
+            if dealt.to != STRAY:
+                if place == HOLE and dealt.seen and dealt.card and not dealt.foreign:
+                    unseen[dealt.card] = unseen.get(dealt.card, 0) + 1
+                dealt = replace(dealt, to=place, seen=dealt.seen and place != HOLE)
+        cards.append(dealt)
+    owed = round_.owed or data.get("owed", False)
+    state = with_shoe(state, unseen=unseen)
+    return replace(state, round=replace(round_, cards=tuple(cards), order=order, owed=owed))
+
+
+def _after_reordered(draft: Draft, before: TableState) -> None:
+    """Fewer cards may be due now than were before."""
+    round_ = _round(draft.state)
+    due = len(round_.order) - round_.placed
+    if draft.state.phase is Phase.DEALING and due <= 1:
+        draft.add("dealt", draft.moves("dealt"))
+    if draft.state.phase is Phase.HOLE_CARD and due <= 0:
+        draft.add("hole_dealt", draft.moves("hole_dealt"))
+
+
+# --- a card drawn in error (R-32 to R-34) ---
+
+
+def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if "exposed" not in tap.args:
+        raise ValueError("exposed=true or exposed=false is missing")
+    exposed, burned = args.flag(tap.args, "exposed"), args.flag(tap.args, "burned")
+    cards = _round(state).cards
+    if not cards:
+        return Refusal("no_card_drawn", "no card was drawn in this round", "13:69F-2.15(b)")
+    last = cards[-1]
+    if last.to == BURNED:
+        return Refusal("burned_already", "the last card drawn was burned", "13:69F-2.15(c)")
+    shown = exposed and not last.seen and last.to == STRAY
+    return {"drawn": last.seq, "exposed": exposed, "burned": burned, "shown": shown}
+
+
+def _drawn_in_error(state: TableState, data: Data) -> TableState:
+    round_ = _round(state)
+    *others, last = round_.cards
+    if data["shown"]:
+        state = _less_unseen(state, [last])
+        last = replace(last, seen=True)
+    if data["burned"]:
+        batch = state.shoe.batch
+        if batch is not None and not last.foreign and state.batches[batch].at(Place.TABLE):
+            moved = state.batches[batch].move(1, Place.TABLE, Place.RACK)
+            state = replace(state, batches={**state.batches, batch: moved})
+        last = replace(last, to=BURNED)
+    round_ = replace(round_, cards=(*others, last))
+    if state.phase is Phase.PLAYING and round_.placed < len(round_.order):
+        round_ = replace(round_, order=round_.order[:-1], owed=True)
+    return replace(state, round=round_)
+
+
+def _after_drawn_in_error(draft: Draft, before: TableState) -> None:
+    told = draft.facts[0].data
+    if told["shown"]:
+        draft.add("exposed", {"seqs": [told["drawn"]]})
+        judge_copies(draft, [_round(draft.state).cards[-1].card])
+
+
+def judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
+    """The first copy too many, once the card may be seen (law 7)."""
+    shoe, decks = draft.state.shoe, draft.rules.decks
+    if shoe.batch is not None and any(face and shoe.copies(face) > decks for face in faces):
+        draft.latch("too_many_copies", f"copy {decks + 1} of one card", batch=shoe.batch)
+
+
+# --- the end of a round ---
+
+
+def shown_at_the_end(round_: Round | None) -> list[Dealt]:
+    """The hidden cards that everybody sees once the round is settled."""
+    cards = round_.cards if round_ else ()
+    return [card for card in cards if not card.seen and card.to not in (STRAY, BURNED)]
+
+
+def settled(state: TableState) -> TableState:
+    """The round is over, its cards turned up and laid into the rack."""
+    return replace(table_to_rack(_less_unseen(state, shown_at_the_end(state.round))), round=None)
+
+
+def _less_unseen(state: TableState, cards: Iterable[Dealt]) -> TableState:
+    """Cards that everybody sees now; one of another batch was never counted among the unseen."""
+    unseen = dict(state.shoe.unseen)
+    for dealt in cards:
+        if dealt.card in unseen and not dealt.foreign:
+            unseen[dealt.card] -= 1
+    return with_shoe(state, unseen={face: n for face, n in unseen.items() if n > 0})
+
+
+def not_countable(rules: TableRules, state: TableState) -> Refusal | None:
+    """Why a round cannot end yet, whichever way it ends."""
+    if not state.device(rules.shoe).up:
+        why = "the shoe does not answer: cards may have come out that nobody counted"
+        return Refusal("device_absent", why)
+    if state.shoe.cut_seen and state.shoe.cut_at is None and state.phase in IN_ROUND:
+        return Refusal(
+            "where_was_the_cutting_card",
+            "say where the cutting card came out: the next cut goes by it",
+            "13:69F-2.5(e)",
+            ("cutting_card_at box=NUMBER", "cutting_card_at box=dealer"),
+        )
+    return None
+
+
+def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    reason = tap.args.get("reason")
+    if reason not in VOID:
+        raise ValueError(f"reason={reason} is none of {', '.join(VOID)}")
+    round_ = _round(state)
+    data = {"round": round_.number, "cards": len(round_.cards), "reason": reason}
+    return not_countable(rules, state) or data
+
+
+def _void(state: TableState, data: Data) -> TableState:
+    """What was hidden stays hidden: nobody turns up the cards of a void round."""
+    return replace(table_to_rack(state), round=None, dry_in=None)
+
+
+def no_longer_dry(draft: Draft, before: TableState) -> None:
+    """The alarm of a shoe that ran out in a round goes with the round, or with cards in the shoe."""
+    draft.gone("shoe_dry", batch=before.shoe.batch)
+
+
+# --- the shoe ran dry in a round (R-35) ---
+
+
+def _judge_by_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if state.phase in IN_ROUND:
+        return _by_hand_in_round(rules, state, tap)
+    return closing.judge_hand_shuffle(rules, state, tap)
+
+
+def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch = _shoe_batch(state)
+    if tap.args.get("batch", batch) != batch:
+        return _same_batch(batch)
+    if not state.shoe.empty:
+        return Refusal("shoe_not_empty", "the round goes on with the cards in the shoe", "13:69F-2.15(f)")
+    cards = _rack(state)
+    if not cards:
+        why = "no card lies in the rack: settle the round if it needs none, or a supervisor voids it"
+        return Refusal("rack_empty", why, "13:69F-2.15(f)")
+    return {"batch": batch, "cards": cards}
+
+
+def _by_hand(state: TableState, data: Data) -> TableState:
+    dry_in = state.phase if state.phase in IN_ROUND else None
+    return replace(closing.hand_shuffled(state, data), dry_in=dry_in)
+
+
+def cut_range(rules: TableRules, state: TableState) -> tuple[int, int]:
+    """Between which numbers of cards the shuffled rack is cut: few cards may leave less on either side."""
+    cards = state.batches[_shoe_batch(state)].at(Place.IN_HAND)
+    least = min(rules.min_cut, cards // 2)
+    return least, cards - least
+
+
+def judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """The cut of the shuffled rack; it is offered to nobody."""
+    position, (least, most) = args.whole(tap.args, "position"), cut_range(rules, state)
+    if not least <= position <= most:
+        return Refusal(
+            "cut_too_near_the_end",
+            f"the cut at {position} leaves fewer than {least} cards on one side: cut again",
+            "13:69F-2.5(c)",
+            (f"cut position={least}..{most}",),
+        )
+    return {"batch": _shoe_batch(state), "by": DEALER, "position": position}
+
+
+def judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """The shuffled rack goes back into the shoe it came from: no swap, and no other batch is concerned."""
+    batch = _shoe_batch(state)
+    if args.batch(rules, tap.args) != batch:
+        return _same_batch(batch)
+    if not state.device(rules.shoe).up:
+        return Refusal("device_absent", "the shoe does not answer: check its cable and power")
+    return {"batch": batch, "cards": state.batches[batch].at(Place.IN_HAND)}
+
+
+def loaded_again(state: TableState, data: Data) -> TableState:
+    """The same shoe goes on. Its own counter begins anew, for it was empty: what lies outside was before."""
+    batch: str = data["batch"]
+    state = move_all(state, batch, Place.IN_HAND, Place.SHOE)
+    state = _back_in_shoe(with_batch(state, batch, proof=None, cut=False))
+    shoe, burns = state.shoe, data["moves"][1] == Phase.RESHUFFLE_BURN
+    state = with_shoe(state, empty=False, returned=-(shoe.count + shoe.foreign))
+    return replace(state, dry_in=state.dry_in if burns else None)
+
+
+def _after_load_shoe(draft: Draft, before: TableState) -> None:
+    if before.phase is Phase.RESHUFFLE_LOAD:
+        no_longer_dry(draft, before)
+
+
+def _same_batch(batch: str) -> Refusal:
+    why = f"only cards of batch {batch}, whose round is in play, are shuffled and dealt"
+    return Refusal("other_batch", why, "13:69F-2.15(f)")
+
+
+def _back_in_shoe(state: TableState) -> TableState:
+    """Cards of the rack are in the shoe again: only those still outside it count as drawn."""
+    drawn, unseen = dict(state.shoe.aside), dict[str, int]()
+    for dealt in (*(state.round.cards if state.round else ()), *state.shoe.early):
+        if dealt.to != BURNED and not dealt.foreign:
+            face = dealt.card or ""
+            drawn[face] = drawn.get(face, 0) + 1
+            if face and not dealt.seen:
+                unseen[face] = unseen.get(face, 0) + 1
+    return with_shoe(state, drawn=drawn, unseen=unseen, order="")
+
+
+# --- about one deck goes back into the shoe (R-10, R-16, R-19) ---
+
+
+def _judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch, deck = _shoe_batch(state), len(rules.deck)
+    cards, least = _rack(state), deck - deck // 8
+    if state.shoe.cut_seen or state.shoe.empty:
+        return Refusal("shoe_ends", "the cutting card is out: this shoe ends", "13:69F-2.5(d)")
+    if state.uncertain:
+        return Refusal("not_counted", "nobody can say how many cards lie in the rack: end the shoe")
+    if cards < least:
+        why = f"{cards} cards lie in the rack, about one deck is wanted: {least} or more"
+        return Refusal("rack_too_low", why, "13:69F-2B.1")
+    return {"batch": batch, "cards": cards}
+
+
+def _bart_carter(state: TableState, data: Data) -> TableState:
+    told = state.shoe.count + state.shoe.returned
+    state = _back_in_shoe(move_all(state, data["batch"], Place.RACK, Place.SHOE))
+    return with_shoe(state, returned=told - state.shoe.count)
+
+
+# --- what is expected ---
+
+
+def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
+    """The taps that a dry shoe calls for; what goes wrong otherwise is told when it does."""
+    dry = state.shoe.empty
+    match event:
+        case "cut":
+            least, most = cut_range(rules, state)
+            return [(f"position={least}..{most}", {"position": least})]
+        case "reshuffle_by_hand" if dry:
+            return [("", {})]
+        case "void_round" if dry and (state.phase not in IN_ROUND or not _rack(state)):
+            return [(f"reason={'|'.join(VOID)}", {"reason": "shoe_dry"})]
+    return []
+
+
+def _rack(state: TableState) -> int:
+    return state.batches[_shoe_batch(state)].at(Place.RACK)
+
+
+def _round(state: TableState) -> Round:
+    assert state.round is not None
+    return state.round
+
+
+def _shoe_batch(state: TableState) -> str:
+    assert state.shoe.batch is not None
+    return state.shoe.batch
+
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
+    "drawn_in_error": (_judge_drawn_in_error, ("exposed", "burned")),
+    "dealer_skipped": (_judge_dealer_skipped, ("card",)),
+    "box_skipped": (_judge_box_skipped, ("box", "cards")),
+    "void_round": (_judge_void, ("reason",)),
+    "reshuffle_by_hand": (_judge_by_hand, ("batch",)),
+    "bart_carter": (_judge_bart_carter, ()),
+}
+APPLY: dict[str, Apply] = {
+    "drawn_in_error": _drawn_in_error,
+    "dealer_skipped": _reordered,
+    "box_skipped": _reordered,
+    "void_round": _void,
+    "reshuffle_by_hand": _by_hand,
+    "bart_carter": _bart_carter,
+}
+FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
+    "drawn_in_error": _after_drawn_in_error,
+    "dealer_skipped": _after_reordered,
+    "box_skipped": _after_reordered,
+    "void_round": no_longer_dry,
+    "load_shoe": _after_load_shoe,
+}

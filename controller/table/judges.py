@@ -5,14 +5,15 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from controller.table import args, closing, cutting_card, irregular, opening, people, reader
+from controller.table import args, closing, cutting_card, daily, irregular, opening, people, reader
 from controller.table.args import Judge, Judged
+from controller.table.draft import no_cut
 from controller.table.faults import FAULTS
-from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
-from controller.table.round import DEALER, box, cutters
-from controller.table.state import Closing, Cycle, Fault, Place, TableState
+from controller.table.round import DEALER, SUPERVISOR, box, cutters
+from controller.table.state import Batch, Closing, Cycle, Fault, Place, Shuffled, TableState
 from devices.events import Sense
 
 # --- one judge an event: the fact's data, or a refusal ---
@@ -26,6 +27,8 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     inside = state.batch_at(Place.SHUFFLER)
+    if out := closing.out_of_service(state):
+        return out
     if inside is not None:
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
     if held.unfit:
@@ -33,11 +36,11 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     unprepared = opening.not_prepared(held)
     if unprepared is not None:
         return unprepared
-    if held.proof is not None:
+    if opening.waits_for_cut(rules, state, batch):
         return Refusal(
             "batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut; load the other batch"
         )
-    if state.phase is Phase.RACK_FULL and batch == state.shoe.last_batch:
+    if opening.out_of_turn(state, batch):
         return _alternation(batch)
     outside = held.at(Place.IN_HAND) + held.at(Place.RACK)
     if state.shoe.batch == batch or outside != rules.batch_size:
@@ -51,6 +54,8 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
 
 def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     shuffler = state.shuffler
+    if out := closing.out_of_service(state):
+        return out
     if shuffler.batch is None:
         return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
     if shuffler.stage is not Cycle.NONE:
@@ -74,14 +79,14 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEven
 def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = state.shuffler.batch
     proof = None if batch is None else state.batches[batch].proof
+    if out := closing.out_of_service(state):
+        return out
     if batch is None or proof is None:
         return Refusal(
             "not_shuffled",
             f"batch {batch} has no completed shuffle" if batch else "no batch is in the shuffler",
             "13:69F-2.2(d)3",
         )
-    if state.phase is Phase.RACK_FULL and batch == state.shoe.last_batch:
-        return _alternation(batch)
     if not state.device(rules.shuffler).up:
         return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
     if any(p.name == "release" for p in state.pending.values()):
@@ -104,15 +109,18 @@ def cut_order(rules: TableRules, state: TableState) -> tuple[str, ...]:
         boxes=rules.boxes,
         appeared_at=state.shoe.cut_at,
         last_boxes=state.last_boxes,
+        last_cutter=rules.last_cutter,
     )
 
 
 def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if "box" not in tap.args:
         raise ValueError("box=NUMBER or box=dealer is missing")
-    seat, refused = args.seat(rules, tap.args["box"]), args.flag(tap.args, "refused")
+    last = rules.last_cutter
+    seat = last if tap.args["box"] == last else args.seat(rules, tap.args["box"])
+    refused = args.flag(tap.args, "refused")
     open_to = [s for s in cut_order(rules, state) if s not in state.declined]
-    anyone = not state.last_boxes and (seat != DEALER or bool(state.declined))
+    anyone = not state.last_boxes and (seat != last or bool(state.declined))
     if state.cutter is not None:
         return Refusal("already_accepted", f"{state.cutter} took the cut", expected=("cut position=N",))
     if seat not in open_to or (seat != open_to[0] and not anyone):
@@ -122,12 +130,16 @@ def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -
             "13:69F-2.5(e)",
             (f"offer_cut box={open_to[0].removeprefix('box ')}",),
         )
-    if refused and seat == DEALER:
-        return Refusal("dealer_cuts", "when nobody accepts, the dealer cuts", "13:69F-2.5(f)")
+    if refused and seat == last:
+        return Refusal(f"{last}_cuts", f"when nobody accepts, the {last} cuts", "13:69F-2.5(f)")
+    if seat == SUPERVISOR and Role.SUPERVISOR not in tap.roles:
+        return Refusal("not_allowed", "a supervisor takes this cut", "13:69F-2.5(f)")
     return {"to": seat, "refused": refused}
 
 
 def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if state.phase is Phase.RESHUFFLE_CUT:
+        return irregular.judge_cut(rules, state, tap)
     position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.min_cut
     if state.cutter is None:
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
@@ -169,9 +181,12 @@ def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> J
 
 
 def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if state.phase is Phase.RESHUFFLE_LOAD:
+        return irregular.judge_load(rules, state, tap)
     batch = args.batch(rules, tap.args)
     held, other = state.batches[batch], state.batches[rules.other(batch)]
-    if batch == state.shoe.last_batch:
+    again = closing.again(state, held)
+    if batch == state.shoe.last_batch and not (again or state.manual):
         return _alternation(batch)
     if held.at(Place.IN_HAND) != rules.batch_size:
         return Refusal("batch_not_in_hand", f"batch {batch} is not in hand")
@@ -179,10 +194,10 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
     if held.proof is None:
         return Refusal("not_shuffled", f"batch {batch} has no completed shuffle", "13:69F-2.5(a)")
-    if not held.cut:
+    if not held.cut and not no_cut(rules, state):
         return Refusal("not_cut", f"batch {batch} was not cut", "13:69F-2.5(c)")
     running = state.shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
-    if other.at(Place.SHUFFLER) != rules.batch_size or not running:
+    if not state.manual and (other.at(Place.SHUFFLER) != rules.batch_size or not running):
         return Refusal(
             "other_batch_not_stored",
             f"batch {other.id} must be shuffled and stored in the shuffler meanwhile",
@@ -190,7 +205,7 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
         )
     if not state.device(rules.shoe).up:
         return Refusal("device_absent", "the shoe does not answer: check its cable and power")
-    return {"batch": batch, "token": held.proof.token}
+    return {"batch": batch, "token": held.proof.token, "again": again}
 
 
 def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -233,18 +248,8 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
     assert state.round is not None
     if state.phase is not Phase.PLAYING and not state.uncertain:
         return Refusal("deal_not_finished", "the initial deal is not finished", "13:69F-2.6")
-    if not state.device(rules.shoe).up:
-        return Refusal(
-            "device_absent", "the shoe does not answer: cards may have come out that nobody counted"
-        )
-    if state.shoe.cut_seen and state.shoe.cut_at is None:
-        return Refusal(
-            "where_was_the_cutting_card",
-            "say where the cutting card came out: the next cut goes by it",
-            "13:69F-2.5(e)",
-            ("cutting_card_at box=NUMBER", "cutting_card_at box=dealer"),
-        )
-    return {"round": state.round.number, "cards": len(state.round.cards)}
+    data = {"round": state.round.number, "cards": len(state.round.cards)}
+    return irregular.not_countable(rules, state) or data
 
 
 def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -277,6 +282,14 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
     return {"batch": batch, "gauge": str(gauge), "other_backs": foreign, "left": left, "by_gauge": by_gauge}
 
 
+def _mended(rules: TableRules, batch: Batch) -> bool:
+    """Whether a full shuffle, by the machine or by hand, has made good what was wrong with the batch."""
+    if batch.proof is None:
+        return False
+    by_hand = batch.proof.how is Shuffled.HAND and batch.at(Place.IN_HAND) == rules.batch_size
+    return by_hand or bool(batch.at(Place.SHUFFLER))
+
+
 def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
     """Whether the cause of a latched fault is gone, so that it may be cleared (law 6)."""
     shuffler, shoe = state.shuffler, state.shoe
@@ -285,22 +298,27 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
         case "always":
             return True
         case "batch_proved":
-            proved = [b for b in state.batches.values() if b.proof is not None and b.at(Place.SHUFFLER)]
-            return bool(proved) and batch in (None, *proved)
+            proved = [b for b in state.batches.values() if _mended(rules, b)]
+            return state.phase is Phase.CLOSED or (bool(proved) and batch in (None, *proved))
         case "shuffler_accounted":
-            return shuffler.surplus == 0 and (batch is None or rules.batch_size in batch.cards.values())
+            whole = batch is None or not batch.cards or rules.batch_size in batch.cards.values()
+            return shuffler.surplus == 0 and whole
         case "cycle_running_or_proved":
-            return shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
+            return shuffler.stage in (Cycle.RUNNING, Cycle.PROVED) or shuffler.out
         case "start_reconciled":
             return shuffler.stage is not Cycle.STARTING
         case "shoe_unused":
             return shoe.batch is None
         case "not_in_round":
-            return state.phase not in IN_ROUND
+            return state.round is None
         case "shoe_accounted":
             return shoe.batch is None or shoe.unaccounted == 0
+        case "reader_settled":
+            return reader.settled(state, fault.device)
         case "known_device":
             return state.device(fault.device or "").known
+        case "batch_replaced":
+            return batch is not None and batch.replaced > fault.again
         case "restarted":
             return state.booted_at > fault.again
         case _:
@@ -322,6 +340,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "shuffle_now": (_judge_shuffle_now, ()),
     "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty")),
     **opening.JUDGES,
+    **daily.JUDGES,
     **irregular.JUDGES,
     **closing.JUDGES,
     **reader.JUDGES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import shoe_events, shuffler_events
+from controller.table import daily, reader, shoe_events, shuffler_events
 from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
@@ -21,6 +21,7 @@ JUDGED = frozenset(
         ev.CycleStarted,
         ev.CycleCompleted,
         ev.BatchReleased,
+        ev.HoleCardChecked,
     )
 )
 """Kinds that `evolve` applies: from any other source they are journaled under another name."""
@@ -28,19 +29,25 @@ JUDGED = frozenset(
 
 def observed(draft: Draft, event: ev.DeviceEvent) -> None:
     """Turn one device event into its fact and what follows from it."""
-    rules, known = draft.rules, draft.state.device(event.device).known
+    known = draft.state.device(event.device).known
     if isinstance(event, ev.LinkUp):
         _link_up(draft, event)
     elif isinstance(event, ev.LinkDown):
         record(draft, event)
         if event.reason != CLOSED_HERE:
             draft.latch("device_down", f"{event.device}: {event.reason}", device=event.device)
-    elif (known and event.device == rules.shuffler and shuffler_events.handle(draft, event)) or (
-        known and event.device == rules.shoe and shoe_events.handle(draft, event)
-    ):
-        return
-    else:
+    elif not (known and _handled(draft, event)):
         record(draft, event, unjudged=event.kind in JUDGED)
+
+
+def _handled(draft: Draft, event: ev.DeviceEvent) -> bool:
+    rules = draft.rules
+    judges = (
+        (rules.shuffler, shuffler_events.handle),
+        (rules.shoe, shoe_events.handle),
+        (rules.reader, reader.handle),
+    )
+    return any(event.device == device and judge(draft, event) for device, judge in judges)
 
 
 def _link_up(draft: Draft, event: ev.LinkUp) -> None:
@@ -93,6 +100,8 @@ def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:
     draft.add("command_ended", data)
     if pending is not None and device == draft.rules.shuffler:
         shuffler_events.command_ended(draft, name, outcome)
+    if pending is not None and device == draft.rules.reader:
+        reader.command_ended(draft, name, outcome)
 
 
 def booted(draft: Draft, boot_id: str) -> None:
@@ -111,3 +120,4 @@ def hour(draft: Draft, hour_: int, day: str) -> None:
     """A new hour began: what is due by now."""
     if (hour_, day) != (draft.state.hour, draft.state.day):
         draft.add("hour", {"hour": hour_, "day": day})
+        daily.after_hour(draft)

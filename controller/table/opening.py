@@ -1,22 +1,31 @@
-"""Batches and devices before use: inspected, certified, washed, too old, replaced (R-12, R-13, R-42)."""
+"""Batches before use: inspected at the table or certified; dead cards, new batches (R-12, R-13, R-46)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args
+from controller.table import args, closing
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, with_batch
 from controller.table.faults import FAULTS
-from controller.table.inputs import OperatorEvent, Refusal, Role
-from controller.table.phases import PREPARING, Phase
+from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.phases import RESHUFFLING, SHOE_IN_USE, Phase
 from controller.table.profiles import TableRules
-from controller.table.state import READY, Batch, Place, Prep, TableState
+from controller.table.state import (
+    READY,
+    Batch,
+    Place,
+    Prep,
+    Proof,
+    Shoe,
+    Shuffled,
+    TableState,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from controller.table.draft import Draft
 
 STEPS: dict[str, tuple[Prep, Prep]] = {
@@ -27,42 +36,83 @@ STEPS: dict[str, tuple[Prep, Prep]] = {
     "wash": (Prep.PLAYER_INSPECTED, Prep.WASHED),
 }
 """What each step of the inspection at the table needs and leads to (R-13), each batch apart."""
-IN_TURN = "13:69F-2.4"
-EVERY_ROLE = frozenset(Role)
+IN_TURN = "13:69F-2.4(b)-(e)"
+CERTIFIED = "13:69E-1.18A(b)4"
+DEMANDED = "13:69E-1.18A"
+UNSUITABLE = "9 NYCRR 5322.15(c)"
+OFF_THE_TABLE = "COMAR 36.05.03.27 C"
+IDLE_TABLE = "58 Pa. Code 633a.5(g)"
+REASONS = ("damaged", "marked", "missing", "extra")
+"""What may be wrong with a dead card."""
+TEXT_LENGTH = 80
 
 
 def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    return {"cards": rules.batch_size, "backs": {b.id: b.back for b in rules.batches}}
+    mode = closing.judge_mode(rules, state, tap)
+    if isinstance(mode, Refusal):
+        return mode
+    return {"cards": rules.batch_size, "backs": {b.id: b.back for b in rules.batches}, **mode}
+
+
+def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
+    """Fresh batches; which batch was in the last shoe outlives the opening (R-07)."""
+    batches = {
+        batch: _fresh(state, Batch(batch, back), data["cards"]) for batch, back in data["backs"].items()
+    }
+    shoe = Shoe(last_batch=state.shoe.last_batch, number=state.shoe.number)
+    return replace(
+        state,
+        batches=batches,
+        shoe=shoe,
+        last_boxes=(),
+        manual=data.get("manual", False),
+        empty=tuple(data.get("empty", ())),
+        first_to_look={},
+    )
+
+
+def _fresh(state: TableState, batch: Batch, cards: int) -> Batch:
+    received = state.hour if state.day else None
+    return Batch(batch.id, batch.back, {Place.IN_HAND: cards}, received=received, replaced=state.seq)
 
 
 # --- inspected at the table (R-13) ---
 
 
-def _step(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+def step(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = _meant(rules, state, tap.event, tap.args)
     held, (needs, _) = state.batches[batch], STEPS[tap.event]
     if state.phase is Phase.IDLE and held.prep in READY and tap.event in ("spread", "player_inspected"):
         return _idle_step(rules, held, tap.event)
-    if held.unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
-    if held.at(Place.IN_HAND) != rules.batch_size:
-        why = f"only {held.at(Place.IN_HAND)} of {rules.batch_size} cards of batch {batch} are in hand"
-        return Refusal("batch_not_in_hand", why, IN_TURN)
+    refused = _not_at_hand(rules, held)
+    if refused is not None:
+        return refused
     if held.prep is not needs:
-        return Refusal("not_in_turn", f"batch {batch} is {_words(held.prep)}", IN_TURN, due(batch, held.prep))
-    if tap.event == "verify":
-        if tap.who == held.inspected_by and not tap.roles >= EVERY_ROLE:
-            return Refusal("same_person", f"{tap.who} inspected batch {batch}: another person verifies it")
-        return {"batch": batch, "inspected_by": held.inspected_by}
-    return {"batch": batch}
+        return Refusal("not_in_turn", f"batch {batch} is {_words(held.prep)}", IN_TURN, due(held))
+    if tap.event != "verify":
+        return {"batch": batch}
+    if not args.other_person(tap, held.inspected_by):
+        return Refusal(
+            "same_person", f"{tap.who} inspected batch {batch}: another person verifies it", IN_TURN
+        )
+    return {"batch": batch, "inspected_by": held.inspected_by}
+
+
+def _not_at_hand(rules: TableRules, held: Batch) -> Refusal | None:
+    """Why nobody can look through the batch now."""
+    if held.unfit:
+        return Refusal("batch_unfit", f"batch {held.id} is out of play: {FAULTS[held.unfit].text}", IN_TURN)
+    if held.at(Place.IN_HAND) != rules.batch_size:
+        why = f"only {held.at(Place.IN_HAND)} of {rules.batch_size} cards of batch {held.id} are in hand"
+        return Refusal("batch_not_in_hand", why, IN_TURN)
+    return None
 
 
 def _idle_step(rules: TableRules, held: Batch, event: str) -> Judged:
     """Nobody plays: the cards of the rack lie spread until somebody comes (S8, R-21)."""
-    place = Place.RACK if event == "spread" else Place.IN_HAND
+    place, lies = (Place.RACK, "in the rack") if event == "spread" else (Place.IN_HAND, "spread")
     if held.at(place) != rules.batch_size:
-        where = "in the rack" if event == "spread" else "spread"
-        return Refusal("batch_not_in_hand", f"batch {held.id} is not {where}", "58 Pa. Code 633a.5(g)")
+        return Refusal("batch_not_in_hand", f"batch {held.id} does not lie {lies}", IDLE_TABLE)
     return {"batch": held.id, "idle": True}
 
 
@@ -82,9 +132,9 @@ def _words(prep: Prep) -> str:
     return prep.value.replace("_", " ")
 
 
-def due(batch: str, prep: Prep) -> tuple[str, ...]:
+def due(held: Batch) -> tuple[str, ...]:
     """The next step of a batch that is not ready yet."""
-    return tuple(f"{event} batch={batch}" for event, (needs, _) in STEPS.items() if needs is prep)
+    return tuple(f"{event} batch={held.id}" for event, (needs, _) in STEPS.items() if needs is held.prep)
 
 
 def not_prepared(held: Batch) -> Refusal | None:
@@ -92,23 +142,18 @@ def not_prepared(held: Batch) -> Refusal | None:
     if held.prep in READY:
         return None
     steps = "it must be inspected, verified, spread, shown to a player and washed"
-    why = f"batch {held.id} is {_words(held.prep)}: {steps}"
-    return Refusal("not_prepared", why, IN_TURN, due(held.id, held.prep))
+    return Refusal("not_prepared", f"batch {held.id} is {_words(held.prep)}: {steps}", IN_TURN, due(held))
 
 
-def _inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if state.phase not in PREPARING:
-        why = f"a batch is not inspected now: the table is in phase {state.phase.value}"
-        return Refusal("unexpected", why, IN_TURN)
-    return _step(rules, state, tap)
-
-
-def _stepped(state: TableState, data: Mapping[str, Any], prep: Prep) -> TableState:
-    return state if "idle" in data else with_batch(state, data["batch"], prep=prep)
-
-
-def _inspected(state: TableState, data: Mapping[str, Any]) -> TableState:
+def inspected(state: TableState, data: Mapping[str, Any]) -> TableState:
     return with_batch(state, data["batch"], prep=Prep.INSPECTED, inspected_by=data["who"])
+
+
+def _stepped(prep: Prep) -> Apply:
+    def apply(state: TableState, data: Mapping[str, Any]) -> TableState:
+        return state if "idle" in data else with_batch(state, data["batch"], prep=prep)
+
+    return apply
 
 
 def _spread(state: TableState, data: Mapping[str, Any]) -> TableState:
@@ -117,24 +162,194 @@ def _spread(state: TableState, data: Mapping[str, Any]) -> TableState:
     return with_batch(state, data["batch"], prep=Prep.SPREAD)
 
 
+# --- certificates of pre-shuffled batches (R-47 to R-49) ---
+
+
+def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch = args.batch(rules, tap.args)
+    held, other = state.batches[batch], state.batches[rules.other(batch)]
+    said = {name: _text(tap.args, name) for name in ("maker", "model", "serial", "operator", "at", "seal")}
+    datetime.fromisoformat(said["at"])
+    numbers = {name: args.whole(tap.args, name) for name in ("decks", "cards")}
+    result, intact = _text(tap.args, "result"), args.flag(tap.args, "seal_intact")
+    refused = _not_at_hand(rules, held)
+    if refused is not None:
+        return refused
+    if held.prep is not Prep.RECEIVED:
+        why = f"batch {batch} is {_words(held.prep)}: it is prepared in one way or the other"
+        return Refusal("not_in_turn", why, IN_TURN, due(held))
+    wanted = {"decks": rules.decks, "cards": rules.batch_size}
+    wrong = [f"{name} {numbers[name]} instead of {n}" for name, n in wanted.items() if numbers[name] != n]
+    wrong += [] if result == "ok" else [f"result {result}"]
+    wrong += [] if intact else ["the seal is broken"]
+    if wrong:
+        return Refusal("certificate_wrong", "; ".join(wrong), CERTIFIED, due(held))
+    token = " ".join(said[name] for name in ("maker", "serial", "seal"))
+    if other.proof is not None and other.proof.token == token:
+        return Refusal("certificate_used", f"batch {other.id} came under this seal", CERTIFIED)
+    return {"batch": batch, **said, **numbers, "result": result, "seal_intact": intact, "token": token}
+
+
+def _text(given: Args, name: str) -> str:
+    text = str(given.get(name, "")).strip()
+    if not (text.isprintable() and 0 < len(text) <= TEXT_LENGTH):
+        raise ValueError(f"{name}= is missing, or no text of 1 to {TEXT_LENGTH} characters")
+    return text
+
+
+def _certified(state: TableState, data: Mapping[str, Any]) -> TableState:
+    proof = Proof(data["token"], 0, Shuffled.CERTIFICATE)
+    return with_batch(state, data["batch"], prep=Prep.CERTIFIED, proof=proof, cut=False)
+
+
+def waits_for_cut(rules: TableRules, state: TableState, batch: str) -> bool:
+    """Whether a shuffled batch is the one to be cut next: loading it would waste its shuffle.
+
+    Of two shuffled batches in hand either may be stored, but the one whose turn it is only when a patron
+    demands its shuffle (R-07, R-49). While a shoe is played, a certified batch may be stored and shuffled.
+    """
+    held, other = state.batches[batch], state.batches[rules.other(batch)]
+    if held.proof is None or (state.phase in SHOE_IN_USE and held.proof.how is Shuffled.CERTIFICATE):
+        return False
+    return not (other.proof and other.at(Place.IN_HAND) and other.id != state.shoe.last_batch)
+
+
+def out_of_turn(state: TableState, batch: str) -> bool:
+    """Whether loading this batch would make it the next one in the shoe, where it was last (R-07)."""
+    first = state.phase in (Phase.OPENING, Phase.RACK_FULL) and state.taken in (None, batch)
+    return first and batch == state.shoe.last_batch
+
+
+def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """Any patron may have a pre-shuffled batch shuffled before it is dealt (R-49)."""
+    certified = [b for b in state.batches.values() if b.proof and b.proof.how is Shuffled.CERTIFICATE]
+    if "batch" not in tap.args and len(certified) != 1:
+        raise ValueError(f"batch={'|'.join(b.id for b in certified) or 'NAME'} is missing")
+    batch = args.batch(rules, tap.args) if "batch" in tap.args else certified[0].id
+    held = state.batches[batch]
+    if state.shoe.batch == batch and held.prep is Prep.CERTIFIED:
+        why = f"batch {batch} is in the shoe: end the shoe"
+        return Refusal("batch_in_use", why, DEMANDED, ("shuffle_now",))
+    if held not in certified:
+        return Refusal("not_certified", f"batch {batch} is not used on a certificate alone", DEMANDED)
+    return {"batch": batch}
+
+
+def give_up(draft: Draft, before: TableState, batch: str, why: str) -> None:
+    """A shuffled batch in hand may no longer be used as it is; if it was to be cut, the swap starts anew."""
+    held = before.batches[batch]
+    if held.proof is None or not held.at(Place.IN_HAND) or before.phase in RESHUFFLING:
+        return
+    moves = draft.moves("proof_lost") if before.taken == batch else {}
+    draft.add("proof_given_up", {"batch": batch, "why": why, **moves})
+
+
+def _given_up(state: TableState, data: Mapping[str, Any]) -> TableState:
+    state = with_batch(state, data["batch"], proof=None, cut=False)
+    return replace(state, cutter=None, declined=()) if "moves" in data else state
+
+
+def _after_demand(draft: Draft, before: TableState) -> None:
+    give_up(draft, before, draft.facts[0].data["batch"], "a patron demanded a shuffle")
+
+
+# --- dead cards and new batches (R-46, R-55) ---
+
+
+def _dead_card(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch, reason = args.batch(rules, tap.args), tap.args.get("reason", "damaged")
+    card = tap.args.get("card")
+    if card is not None and card not in rules.deck:
+        raise ValueError(f"card={card} is no card of this deck: write it as 8S or TD")
+    if reason not in REASONS:
+        raise ValueError(f"reason={reason} is none of {', '.join(REASONS)}")
+    if not state.batches[batch].cards:
+        return Refusal("no_batch", "the table is closed: no batch is here", UNSUITABLE)
+    return {"batch": batch, "card": None if card is None else str(card), "reason": str(reason)}
+
+
+def _card_is_dead(state: TableState, data: Mapping[str, Any]) -> TableState:
+    named = () if data["card"] is None else (data["card"],)
+    return with_batch(state, data["batch"], missing=(*state.batches[data["batch"]].missing, *named))
+
+
+def _after_dead_card(draft: Draft, before: TableState) -> None:
+    fact = draft.facts[0].data
+    give_up(draft, before, fact["batch"], "a card of it is dead")
+    cause = f"{fact['card'] or 'a card'} is {fact['reason']}"
+    draft.latch("dead_card", cause, batch=fact["batch"])
+
+
+def _replace(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch = args.batch(rules, tap.args)
+    held = state.batches[batch]
+    if not held.cards:
+        return Refusal("no_batch", "the table is closed: no batch is here", OFF_THE_TABLE)
+    inside = [place.value for place in (Place.SHOE, Place.TABLE, Place.SHUFFLER) if held.at(place)]
+    if state.shoe.batch == batch or inside:
+        where = " and ".join(inside or [Place.SHOE.value])
+        return Refusal("batch_in_use", f"take all cards of batch {batch} out first: {where}", OFF_THE_TABLE)
+    return {"batch": batch, "cards": rules.batch_size, "was": held.unfit}
+
+
+def _replaced(state: TableState, data: Mapping[str, Any]) -> TableState:
+    batch = _fresh(state, state.batches[data["batch"]], data["cards"])
+    return replace(state, batches={**state.batches, batch.id: batch})
+
+
+def _after_replace(draft: Draft, before: TableState) -> None:
+    batch = draft.facts[0].data["batch"]
+    give_up(draft, before, batch, "another batch took its place")
+    draft.gone("deck_over_a_day", batch=batch)
+
+
+BATCH = ("batch",)
+CERTIFICATE = (
+    *("batch", "maker", "model", "serial", "operator", "at"),
+    *("decks", "cards", "result", "seal", "seal_intact"),
+)
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
-    "open": (open_table, ()),
-    "inspect": (_inspect, ("batch",)),
-    "verify": (_step, ("batch",)),
-    "spread": (_step, ("batch",)),
-    "player_inspected": (_step, ("batch",)),
-    "wash": (_step, ("batch",)),
+    "open": (open_table, ("mode",)),
+    "verify": (step, BATCH),
+    "spread": (step, BATCH),
+    "player_inspected": (step, BATCH),
+    "wash": (step, BATCH),
+    "certificate": (_certificate, CERTIFICATE),
+    "shuffle_demanded": (_demanded, BATCH),
+    "dead_card": (_dead_card, ("batch", "card", "reason")),
+    "replace_batch": (_replace, BATCH),
 }
 APPLY: dict[str, Apply] = {
-    "inspect": _inspected,
-    "verify": lambda state, data: _stepped(state, data, Prep.VERIFIED),
+    "open": _open,
+    "verify": _stepped(Prep.VERIFIED),
     "spread": _spread,
-    "player_inspected": lambda state, data: _stepped(state, data, Prep.PLAYER_INSPECTED),
-    "wash": lambda state, data: _stepped(state, data, Prep.WASHED),
+    "player_inspected": _stepped(Prep.PLAYER_INSPECTED),
+    "wash": _stepped(Prep.WASHED),
+    "certificate": _certified,
+    "proof_given_up": _given_up,
+    "dead_card": _card_is_dead,
+    "replace_batch": _replaced,
 }
-FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {}
+FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
+    "shuffle_demanded": _after_demand,
+    "dead_card": _after_dead_card,
+    "replace_batch": _after_replace,
+}
 
 
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
-    """The arguments with which this module's events may be called for now."""
-    return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
+    """The arguments with which this module's events are called for now."""
+    batches: list[tuple[str, Args]] = [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
+    match event:
+        case "certificate":
+            numbers = {"decks": rules.decks, "cards": rules.batch_size, "result": "ok", "seal_intact": "true"}
+            blanks = dict.fromkeys(("maker", "model", "serial", "operator", "at", "seal"), "...")
+            shown = " ".join(f"{name}={value}" for name, value in {**blanks, **numbers}.items())
+            said: Args = {**blanks, "at": "2000-01-01", **numbers}
+            return [(f"batch={b.id} {shown}", {"batch": b.id, **said}) for b in rules.batches]
+        case "shuffle_demanded" | "dead_card":
+            return []
+        case "replace_batch":
+            return [(shown, given) for shown, given in batches if state.batches[str(given["batch"])].unfit]
+        case _:
+            return batches

@@ -37,6 +37,8 @@ class Phase(StrEnum):
 IN_ROUND = (Phase.DEALING, Phase.SIDE_WAGERS, Phase.HOLE_CARD, Phase.PLAYING)
 RESHUFFLING = (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD, Phase.RESHUFFLE_BURN)
 """The shoe ran out in mid-round: the rack is shuffled by hand and the same round goes on (R-35)."""
+OUT_OF_SHOE = (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD)
+"""Those of them in which the cards are in hand."""
 SHOE_IN_USE = (Phase.BURN_DUE, Phase.BETWEEN_ROUNDS, *IN_ROUND, Phase.SHOE_END)
 """Phases in which a batch is in the shoe."""
 
@@ -75,21 +77,25 @@ TRANSITIONS: tuple[Transition, ...] = (
     # opening (S1): the first batch is shuffled, then alternates as at every later swap; a batch with a
     # certificate may go straight to its cut while the other is stored (S1b)
     Transition("open", (P.CLOSED,), P.OPENING),
-    Transition("inspect", PREPARING, None),
+    Transition("inspect", _EVERYWHERE, None),
     Transition("verify", PREPARING, None),
     Transition("spread", PREPARING, None),
     Transition("player_inspected", PREPARING, None),
     Transition("wash", PREPARING, None),
     Transition("certificate", PREPARING, None),
-    Transition("shuffle_demanded", (P.CUT_DUE, P.CUT_DONE, P.CUTTING_CARD_IN), P.RACK_FULL),
-    Transition("shuffle_demanded", tuple(p for p in PREPARING if p not in _BEFORE_SHOE), None),
-    Transition("load_shuffler", (P.OPENING,), P.OTHER_LOADED, "shuffled_in_hand"),
+    Transition("shuffle_demanded", PREPARING, None),
+    Transition("load_shuffler", (P.OPENING, P.RACK_FULL), P.OTHER_LOADED, "shuffled_in_hand"),
+    # the batch to be cut was demanded, has a dead card or was replaced: the other one is taken out first
+    Transition("proof_lost", (P.BATCH_TAKEN,), P.OPENING, tap=False),
+    Transition("proof_lost", (P.OTHER_LOADED,), P.FIRST_LOADED, tap=False),
+    Transition("proof_lost", _BEFORE_SHOE, P.RACK_FULL, tap=False),
     Transition("load_shuffler", (P.OPENING,), P.FIRST_LOADED),
     Transition("cycle_started", (P.FIRST_LOADED,), P.FIRST_SHUFFLING, tap=False),
     Transition("cycle_void", (P.FIRST_SHUFFLING,), P.FIRST_LOADED, tap=False),
     Transition("lifted_out", (P.FIRST_LOADED, P.FIRST_SHUFFLING), P.OPENING, tap=False),
     # the shuffled batch comes out, the other one goes in (S4); no way on before its cycle is seen to start
     Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),
+    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.OPENING, "not_its_turn", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.BATCH_TAKEN, tap=False),
     Transition("load_shuffler", (P.BATCH_TAKEN,), P.OTHER_LOADED),
     Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DONE, "no_cut", tap=False),
@@ -127,9 +133,9 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("drawn_in_error", IN_ROUND, None),
     Transition("dealer_skipped", IN_ROUND, None),
     Transition("box_skipped", IN_ROUND, None),
-    Transition("void_round", IN_ROUND, P.SHOE_END, "last_round"),
-    Transition("void_round", IN_ROUND, P.BETWEEN_ROUNDS),
-    Transition("peek", (P.PLAYING,), None),
+    Transition("void_round", (*IN_ROUND, P.RESHUFFLE_BURN), P.SHOE_END, "last_round"),
+    Transition("void_round", (*IN_ROUND, P.RESHUFFLE_BURN), P.BETWEEN_ROUNDS),
+    Transition("peek", IN_ROUND, None),
     Transition("no_reader", _EVERYWHERE, None),
     Transition("dead_card", _EVERYWHERE, None),
     Transition("replace_batch", _EVERYWHERE, None),

@@ -1,16 +1,174 @@
-"""The hole-card reader: when it may be used, what it says, and what a misuse means (R-25, R-36a)."""
+"""The hole-card reader: when it may be used, what it says, and what a misuse means (R-25, R-36a, R-37).
+
+A look is a fact, whoever asked for it: readers look by themselves as soon as a card lies in them. It is due
+once a round, with the deal finished and its side wagers settled, when the up card is an ace or of value ten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from controller.table.args import Apply, Judge
+from controller.table import event_facts
+from controller.table.args import Apply, Judge, Judged
+from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.phases import Phase
+from controller.table.profiles import TableRules
+from controller.table.round import DEALER
 from controller.table.state import TableState
+from devices import events as ev
+from firmware_bridge.link import Done, NotSent, Outcome, Refused
 
 if TYPE_CHECKING:
     from controller.table.draft import Draft
 
-JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {}
-APPLY: dict[str, Apply] = {}
-FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {}
+LOOK = "13:69F-2.7(a)"
+SETTLED_FIRST = "13:69F-2.23(e)"
+MISUSE = "13:69F-2.15(j)-(k)"
+ACE_OR_TEN = "ATJQK"
+
+
+def not_due(state: TableState) -> tuple[str, str] | None:
+    """Why the reader may not be used in this round now, and the clause; nothing is said of an unseen card."""
+    assert state.round is not None
+    if state.no_reader:
+        return "this round is dealt without the reader", MISUSE
+    if state.phase is Phase.SIDE_WAGERS:
+        return "the side wagers are not settled", SETTLED_FIRST
+    if state.phase is not Phase.PLAYING or state.round.owed:
+        return "the initial deal is not finished", LOOK
+    if state.round.peeks:
+        return "it was used in this round before", LOOK
+    up = next((card for card in state.round.cards if card.to == DEALER), None)
+    if up is not None and up.seen and up.card and up.card[0] not in ACE_OR_TEN:
+        return "the up card is neither an ace nor of value ten", LOOK
+    return None
+
+
+# --- what the reader reports ---
+
+
+def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
+    """Judge an event of the reader; False leaves it to the general handling."""
+    match event:
+        case ev.HoleCardChecked():
+            _looked(draft, event)
+        case ev.FaultRaised():
+            event_facts.record(draft, event)
+            failed(draft, event.device, "it reports a fault")
+        case _:
+            return False
+    return True
+
+
+def _looked(draft: Draft, event: ev.HoleCardChecked) -> None:
+    """What a look says that nobody may have had stays sealed (law 7). Without a round it is a trial."""
+    in_round = draft.state.round is not None
+    why = not_due(draft.state) if in_round else None
+    known = {"in_round": in_round, "allowed": why is None}
+    if why is None:
+        event_facts.record(draft, event, known)
+    else:
+        data = {**event_facts.plain(event), **known}
+        sealed = {**event_facts.secrets(event), "result": data.pop("result")}
+        draft.add(event.kind, data, sealed)
+        _misused(draft, event.device, *why)
+    if event.result == "error":
+        failed(draft, event.device, "it could not read the hole card")
+
+
+def _misused(draft: Draft, device: str, why: str, clause: str) -> None:
+    then = "it shows no value, so the round may stand"
+    if draft.rules.reader_discloses:
+        then = "it may have shown a value to a player, so the round is void (`void_round reason=reader`)"
+    draft.latch("reader_misuse", f"{why} ({clause}); {then}", device=device)
+
+
+def failed(draft: Draft, device: str, why: str) -> None:
+    """It is out of order until a supervisor inspects it, or says that the table deals without it."""
+    draft.add("reader_out_of_order", {"device": device, "why": why})
+    draft.latch("reader_failed", why, device=device)
+
+
+def command_ended(draft: Draft, name: str, outcome: Outcome) -> None:
+    """What a look said comes as an event; one that did not begin may be asked for again."""
+    reader = draft.rules.reader
+    if name == "peek" and reader is not None and not isinstance(outcome, Done | Refused | NotSent):
+        failed(draft, reader, "nobody can tell whether it looked at the hole card")
+
+
+def found_in_order(draft: Draft, device: str) -> None:
+    """A supervisor inspected a device: if it is the reader, the table deals with it again."""
+    if device == draft.rules.reader and draft.state.no_reader:
+        draft.add("reader_in_order", {"device": device})
+
+
+# --- the taps ---
+
+
+def _judge_peek(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if rules.reader is None:
+        return Refusal("no_such_device", "this table has no hole-card reader", LOOK)
+    if any(pending.device == rules.reader for pending in state.pending.values()):
+        return Refusal("reader_busy", "the reader did not answer yet", LOOK)
+    why = not_due(state)
+    if why is not None:
+        return Refusal("reader_not_due", f"the reader may not be used now: {why[0]}", why[1])
+    if not state.device(rules.reader).up:
+        text = "the reader does not answer; a supervisor may have the table deal without it"
+        return Refusal("device_absent", text, MISUSE, ("no_reader",))
+    return {}
+
+
+def _after_peek(draft: Draft, before: TableState) -> None:
+    assert draft.rules.reader is not None
+    draft.command(draft.rules.reader, "peek")
+
+
+def _judge_no_reader(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if rules.reader is None:
+        return Refusal("no_such_device", "this table has no hole-card reader", MISUSE)
+    if state.no_reader:
+        return Refusal("already_so", "this table deals without the reader", MISUSE)
+    return {"reader": rules.reader}
+
+
+def no_reader_is_called_for(rules: TableRules, state: TableState) -> bool:
+    """Whether the reader does not work: what else may be tapped then is told."""
+    if rules.reader is None or state.no_reader:
+        return False
+    known = state.device(rules.reader)
+    return (known.boot is not None and not known.up) or any(f.code == "reader_failed" for f in state.faults)
+
+
+def settled(state: TableState, device: str | None) -> bool:
+    """Whether a reader that failed was found in order again, or the table deals without it."""
+    return state.no_reader or device in state.inspected
+
+
+# --- facts ---
+
+
+def _apply_look(state: TableState, data: Mapping[str, Any]) -> TableState:
+    if state.round is None:
+        return state
+    return replace(state, round=replace(state.round, peeks=state.round.peeks + 1))
+
+
+def _apply_out_of_order(state: TableState, data: Mapping[str, Any]) -> TableState:
+    inspected = {d: day for d, day in state.inspected.items() if d != data["device"]}
+    return replace(state, inspected=inspected)
+
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
+    "peek": (_judge_peek, ()),
+    "no_reader": (_judge_no_reader, ()),
+}
+APPLY: dict[str, Apply] = {
+    "hole_card_checked": _apply_look,
+    "reader_out_of_order": _apply_out_of_order,
+    "reader_in_order": lambda state, data: replace(state, no_reader=False),
+    "no_reader": lambda state, data: replace(state, no_reader=True),
+}
+FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {"peek": _after_peek}

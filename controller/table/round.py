@@ -6,6 +6,12 @@ from collections.abc import Sequence
 
 DEALER = "dealer"
 HOLE = "hole"
+PLAY = "play"
+STRAY = "stray"
+FACE_UP = "face_up"
+BURNED = "burned"
+NO_HAND = ("burn", "stub", FACE_UP)
+"""Where a card from the shoe goes that is no part of a round; one burned out of a round is `BURNED`."""
 SUPERVISOR = "supervisor"
 LAST_CUTTERS = (DEALER, SUPERVISOR)
 """Who cuts when nobody accepts (R-18, two readings)."""

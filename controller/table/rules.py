@@ -5,10 +5,10 @@ Device events, ends of commands and boots are never refused: `observe` turns the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
-from controller.table import closing, irregular, observe, opening, people, reader
+from controller.table import closing, daily, irregular, observe, opening, people, reader
 from controller.table.args import Args, Judged
 from controller.table.draft import Decision, Draft
 from controller.table.faults import FAULTS, Blocks
@@ -26,7 +26,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
-from controller.table.phases import TRANSITIONS
+from controller.table.phases import IN_ROUND, RESHUFFLING, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState, checkpoint
 from devices.events import Sense
@@ -34,11 +34,6 @@ from devices.events import Sense
 KEY_LENGTH = 128
 ANYBODY = frozenset(Role)
 """Whoever it takes: what is expected does not depend on who asks."""
-NOT_YET = {
-    *("certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped"),
-    *("void_round", "peek", "no_reader", "dead_card", "replace_batch", "reshuffle_by_hand", "bart_carter"),
-    *("idle", "resume", "close", "count_batch", "confirm_empty", "out_of_service", "in_service"),
-}
 SWAP_TAPS = ("take_from_shuffler", "offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe")
 """What a fault that blocks the next swap stops."""
 
@@ -88,12 +83,11 @@ def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if tap.key is not None and not (tap.key.isprintable() and 0 < len(tap.key) <= KEY_LENGTH):
         return Refusal("bad_argument", f"an id is 1 to {KEY_LENGTH} printable characters")
     refused = _out_of_phase(state, tap.event) or _blocked(state, tap.event)
+    refused = refused or daily.locked_out(rules, state, tap.event)
     if refused:
         return refused
     if tap.event == "clear":
         return _judge_clear(rules, state, tap)
-    if tap.event not in JUDGES and tap.event in NOT_YET:
-        return Refusal("unexpected", f"{tap.event} is not built yet")
     judge_tap, allowed = JUDGES.get(tap.event, (no_args, ()))
     strange = [name for name in tap.args if name not in allowed]
     if strange:
@@ -129,11 +123,15 @@ def _blocked(state: TableState, event: str) -> Refusal | None:
         if (
             fault.blocks is Blocks.NOW
             or (fault.blocks is Blocks.ROUND and event == "bets_closed")
-            or (fault.blocks is Blocks.SWAP and event in SWAP_TAPS and _hinders(state, fault, event))
+            or (fault.blocks is Blocks.SWAP and _swaps(state, event) and _hinders(state, fault, event))
         ):
             kind = FAULTS[fault.code]
             return Refusal("fault_latched", f"fault {fault.id} blocks this: {kind.text}; {kind.remedy}")
     return None
+
+
+def _swaps(state: TableState, event: str) -> bool:
+    return event in SWAP_TAPS and state.phase not in (Phase.CLOSING, *RESHUFFLING)
 
 
 def _hinders(state: TableState, fault: Fault, event: str) -> bool:
@@ -173,17 +171,11 @@ def _after_take(draft: Draft, before: TableState) -> None:
 
 def _after_settled(draft: Draft, before: TableState) -> None:
     cards = before.round.cards if before.round else ()
-    unseen = [card.seq for card in cards if not card.seen and card.to != "stray"]
+    unseen = [card.seq for card in irregular.shown_at_the_end(before.round)]
     if unseen:
         draft.add("exposed", {"seqs": unseen})
-    _judge_copies(draft, [card.card for card in cards if not card.seen])
-
-
-def _judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
-    """The first copy too many, once the card may be seen (law 7)."""
-    shoe, decks = draft.state.shoe, draft.rules.decks
-    if shoe.batch is not None and any(face and shoe.copies(face) > decks for face in faces):
-        draft.latch("too_many_copies", f"copy {decks + 1} of one card", batch=shoe.batch)
+    irregular.judge_copies(draft, [card.card for card in cards if not card.seen])
+    irregular.no_longer_dry(draft, before)
 
 
 def _after_collect(draft: Draft, before: TableState) -> None:
@@ -209,6 +201,7 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "round_settled": _after_settled,
     "collect_rack": _after_collect,
     **opening.FOLLOW,
+    **daily.FOLLOW,
     **irregular.FOLLOW,
     **closing.FOLLOW,
     **reader.FOLLOW,
@@ -279,13 +272,27 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case "acknowledge":
             alarms = [f.id for f in state.faults if people.is_alarm(f)]
             return [(f"alarm={alarm}", {"alarm": alarm}) for alarm in alarms]
-        case "inspect" | "verify" | "spread" | "player_inspected" | "wash":
+        case "no_reader" if not reader.no_reader_is_called_for(rules, state):
+            return []
+        case "inspect":
+            return daily.examples(rules, state)
+        case "verify" | "spread" | "player_inspected" | "wash" | "certificate" | "replace_batch":
             return opening.examples(rules, state, event)
+        case "shuffle_demanded" | "dead_card":
+            return opening.examples(rules, state, event)
+        case "open" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
+            return closing.examples(rules, state, event)
         case "load_shuffler" | "load_shoe":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
         case "offer_cut":
             seats = [s.removeprefix("box ") for s in cut_order(rules, state) if s not in state.declined]
             return [(f"box={seats[0]}", {"box": seats[0]})]
+        case "drawn_in_error" | "dealer_skipped" | "box_skipped" | "void_round" | "bart_carter":
+            return irregular.examples(rules, state, event)
+        case "reshuffle_by_hand" if state.phase in IN_ROUND:
+            return irregular.examples(rules, state, event)
+        case "cut" if state.phase is Phase.RESHUFFLE_CUT:
+            return irregular.examples(rules, state, event)
         case "cut":
             least = rules.min_cut
             return [(f"position={least}..{rules.batch_size - least}", {"position": least})]
@@ -315,7 +322,10 @@ def awaited(state: TableState) -> str | None:
         "dealing": "the next card of the initial deal",
         "hole_card": "the dealer's second card",
         "shoe_end": "the rest of the cards, through the shoe to the rack, faces down",
+        "reshuffle_burn": "the first card from the shoe, to the rack unseen (burn)",
     }
-    if state.shoe.empty and state.phase.value == "shoe_end":
+    if state.phase is Phase.CLOSING and state.shuffler.batch is not None:
+        return f"batch {state.shuffler.batch} to come out of the shuffler"
+    if state.shoe.batch is not None and state.shoe.empty:
         return None
     return waits.get(state.phase.value)

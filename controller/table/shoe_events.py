@@ -6,8 +6,8 @@ from typing import Any
 
 from controller.table import cutting_card, event_facts, patterns
 from controller.table.draft import Draft
-from controller.table.phases import IN_ROUND, Phase
-from controller.table.round import DEALER, HOLE, deal_order
+from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
+from controller.table.round import DEALER, FACE_UP, HOLE, PLAY, STRAY
 from controller.table.state import Closing, Place, TableState
 from devices import events as ev
 from devices.events import Sense
@@ -38,34 +38,33 @@ def next_place(state: TableState) -> tuple[str, str | None]:
     Cards of the initial deal go by R-24, later ones to whoever plays.
     """
     match state.phase:
-        case Phase.BURN_DUE:
+        case Phase.BURN_DUE | Phase.RESHUFFLE_BURN:
             return "burn", "burned"
         case Phase.DEALING | Phase.HOLE_CARD:
             assert state.round is not None
-            order = deal_order(state.round.boxes)
-            dealt = len(state.round.cards)
-            if state.phase is Phase.HOLE_CARD:
-                return HOLE, "hole_dealt"
-            return order[min(dealt, len(order) - 1)], "dealt" if dealt + 2 >= len(order) else None
+            order, placed = state.round.order, state.round.placed
+            left, happens = (2, "dealt") if state.phase is Phase.DEALING else (1, "hole_dealt")
+            trigger = happens if placed + left >= len(order) else None
+            return order[min(placed, len(order) - 1)], trigger
         case Phase.PLAYING:
-            return "play", None
+            return PLAY, None
         case Phase.SHOE_END:
             return "stub", None
         case _:
-            return "stray", None
+            return STRAY, None
 
 
 def _card(draft: Draft, event: ev.CardDrawn) -> None:
     state, rules = draft.state, draft.rules
     to, trigger = next_place(state)
     batch = state.shoe.batch
+    if event.face_up and batch is not None and state.phase not in (Phase.SHOE_END, *OUT_OF_SHOE):
+        to, trigger = FACE_UP, None
     if batch is None:
         by_back = {b.back: b.id for b in rules.batches}
         batch = by_back.get(event.back or "")
     foreign = state.shoe.batch is not None and event.back not in (None, rules.back(state.shoe.batch))
-    dealt = state.round.cards if state.round else ()
-    certain = not state.uncertain and all(card.to != "stray" for card in dealt)
-    seen = event.face_up or (certain and (to.startswith("box") or to in (DEALER, "play")))
+    seen = event.face_up or (_certain(state) and (to.startswith("box") or to in (DEALER, PLAY)))
     extra: dict[str, Any] = {
         "to": to,
         "batch": batch,
@@ -73,6 +72,7 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
         "round": state.round.number if state.round else None,
         "foreign": foreign,
         "seen": seen,
+        **({"aside": True} if to == FACE_UP and rules.double_shoe else {}),
         **(draft.moves(trigger or "card_strayed")),
     }
     data, secret = {**event_facts.plain(event), **extra}, event_facts.secrets(event)
@@ -81,7 +81,14 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
     else:
         draft.add(event.kind, data, secret)
     _judge_card(draft, event, to, batch, foreign=foreign, seen=seen)
+    draft.gone("shoe_dry", batch=batch)
     _empty_by_count(draft)
+
+
+def _certain(state: TableState) -> bool:
+    """Whether the place of the next card tells if it lies face down: not while any may be the hole card."""
+    cards, owed = (state.round.cards, state.round.owed) if state.round else ((), False)
+    return not state.uncertain and not owed and all(card.to != STRAY for card in cards)
 
 
 def _judge_card(
@@ -105,7 +112,7 @@ def _judge_card(
         draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
     if seen and not foreign and (why := patterns.found(shoe.order, state.batches[shoe.batch].orders)):
         draft.latch("order_pattern", why, batch=shoe.batch)
-    if to == "stray":
+    if to == STRAY:
         draft.latch("card_out_of_turn", f"a card left the shoe in phase {state.phase.value}")
 
 
@@ -147,7 +154,7 @@ def _closing(state: TableState) -> dict[str, Any]:
 
 
 def _dry(state: TableState) -> bool:
-    return state.shoe.batch is not None and state.phase in IN_ROUND
+    return state.shoe.batch is not None and state.phase in (*IN_ROUND, Phase.RESHUFFLE_BURN)
 
 
 def _judge_empty(draft: Draft) -> None:
@@ -160,7 +167,7 @@ def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict
     """After a restart of the shoe: how many cards it drew that this table did not see, if it can tell."""
     if was_boot is None or state.shoe.batch is None:
         return {}
-    drawn, told = event.status.get("drawn"), state.shoe.count + state.shoe.foreign
+    drawn, told = event.status.get("drawn"), _told(state)
     if event.boot == was_boot:
         return {"unaccounted": None} if _forgot(state, event) else {}
     return {"unaccounted": drawn - told if isinstance(drawn, int) else None}
@@ -169,7 +176,12 @@ def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict
 def _forgot(state: TableState, event: ev.LinkUp) -> bool:
     """Whether it counts fewer cards than it told: it lost its memory and did not count the start."""
     drawn = event.status.get("drawn")
-    return isinstance(drawn, int) and drawn < state.shoe.count + state.shoe.foreign
+    return isinstance(drawn, int) and drawn < _told(state)
+
+
+def _told(state: TableState) -> int:
+    """How many cards the shoe's own counter should show."""
+    return state.shoe.count + state.shoe.foreign + state.shoe.returned
 
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:

@@ -9,6 +9,7 @@ from controller.table import event_facts
 from controller.table.cards import difference
 from controller.table.draft import Draft
 from controller.table.faults import Blocks
+from controller.table.phases import Phase
 from controller.table.state import Cycle, Place, TableState
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
@@ -74,6 +75,8 @@ def _foreign(draft: Draft, cause: str) -> None:
     batch = draft.state.shuffler.batch
     if draft.state.shuffler.stage is not Cycle.NONE:
         draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
+    if draft.state.shuffler.out:
+        return  # whoever mends it may try it
     draft.latch("foreign_cycle", cause, batch=batch, device=draft.rules.shuffler)
 
 
@@ -138,7 +141,7 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     batch = shuffler.batch
     if batch is None:
         event_facts.record(draft, event, {"batch": None, "moved": 0, "proved": False})
-        if event.count:
+        if event.count and not (shuffler.out and not event.inside):
             draft.latch("cards_inside", f"{event.count} cards came out of a machine that held none")
         return
     held = draft.state.batches[batch]
@@ -152,7 +155,9 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     trigger = "batch_taken" if proved else ("lifted_out" if moved == inside else None)
     moves = draft.moves(trigger) if trigger else {}
     event_facts.record(draft, event, {"batch": batch, "moved": moved, "proved": proved, **moves})
-    if not with_token:
+    if _leaves(draft.state):
+        pass
+    elif not with_token:
         draft.latch(
             "taken_without_proof",
             f"batch {batch} left the shuffler without a completed cycle of this table",
@@ -170,6 +175,11 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
         draft.latch("cards_inside", f"{left} cards of batch {batch} stayed inside", batch=batch)
     if count + left != inside:
         draft.latch("wrong_count", f"{count + left} cards instead of {inside}", batch=batch)
+
+
+def _leaves(state: TableState) -> bool:
+    """Whether a batch may come out without a shuffle: it cannot reach the shoe from here."""
+    return state.phase is Phase.CLOSING or state.shuffler.out
 
 
 # --- commands: settings and status are read before every start (R-76) ---
@@ -232,6 +242,9 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
         return
     if any(fault.blocks is Blocks.NOW for fault in draft.state.faults):
         _start_failed(draft, "a latched fault blocks everything")
+        return
+    if _leaves(draft.state):
+        _start_failed(draft, "the shuffler is not needed any more")
         return
     counter, known = answer["cycle"], draft.state.shuffler.counter
     if known is not None and counter != known:
@@ -304,6 +317,10 @@ def _count_inside(draft: Draft, inside: int) -> None:
             "batch_lifted",
             {"batch": batch, "moved": held - inside, "inside": inside, "proved": False, **moves},
         )
+        if _leaves(draft.state):
+            if inside:
+                draft.latch("cards_inside", f"{inside} cards of batch {batch} stayed inside", batch=batch)
+            return
         draft.latch(
             "taken_without_proof",
             f"{held - inside} cards of batch {batch} left the shuffler while it was off",

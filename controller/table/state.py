@@ -10,6 +10,7 @@ from typing import Any, cast
 from controller.table.faults import Blocks
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
+from controller.table.round import BURNED
 
 
 class Place(StrEnum):
@@ -146,12 +147,13 @@ class Shuffler:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """A card of the round: where it went, what it is, the number of its fact."""
+    """A card of the round: where it went, what it is, the number of its fact; `foreign` by its back."""
 
     to: str
     card: str | None
     seq: int
     seen: bool
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,11 @@ class Round:
     owed: bool = False
     peeks: int = 0
 
+    @property
+    def placed(self) -> int:
+        """How many places of the order are taken."""
+        return sum(card.to != BURNED for card in self.cards)
+
 
 UNCERTAIN = ("events_lost", "shoe_rebooted")
 """Faults under which cards may have left the shoe unseen."""
@@ -180,7 +187,8 @@ class Shoe:
     `unseen` counts those of them that nobody may have seen: nothing is concluded from them yet (law 7).
     `early` are cards drawn before the bets were closed: each is used as the next card (R-32). `order` are the
     cards drawn, two letters each, "--" where not everybody saw it at once (law 7). `returned` counts cards
-    that were drawn and went back in; `by_choice` tells that the licensee ended this shoe (R-14).
+    that were drawn and went back in, as the shoe's own counter has it; `aside` are the cards of its
+    segregated area; `by_choice` tells that the licensee ended this shoe (R-14).
     """
 
     batch: str | None = None
@@ -199,6 +207,7 @@ class Shoe:
     order: str = ""
     returned: int = 0
     by_choice: bool = False
+    aside: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -263,8 +272,9 @@ class TableState:
     """`seq` is the number of the last fact applied; it equals the journal's.
 
     `day` is the gaming day, `inspected` the day on which each device was last found in order (R-42), `empty`
-    are devices confirmed empty. `manual`: the table was opened without its shuffler. `dry_in` is the phase in
-    which the shoe ran out, while its rack is shuffled (R-35). `no_reader`: dealt without the reader (R-36a).
+    are devices confirmed empty, `first_to_look` who of two people saw one empty so far. `manual`: the table was
+    opened without its shuffler. `dry_in` is the phase in which the shoe ran out, while its rack is shuffled
+    (R-35). `no_reader`: dealt without the reader (R-36a).
     """
 
     seq: int = 0
@@ -287,6 +297,7 @@ class TableState:
     hour: int = 0
     inspected: Mapping[str, str] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
+    first_to_look: Mapping[str, str] = field(default_factory=dict)
     manual: bool = False
     ending: Ending = Ending.SWAP
     dry_in: Phase | None = None
@@ -303,8 +314,9 @@ class TableState:
 
     @property
     def taken(self) -> str | None:
-        """The id of the shuffled batch in hand: out of the shuffler with its proof, not yet in the shoe."""
-        return next((b.id for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)), None)
+        """The id of the shuffled batch in hand, not yet in the shoe; of two, the one whose turn it may be."""
+        held = [b.id for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)]
+        return next((batch for batch in held if batch != self.shoe.last_batch), held[0] if held else None)
 
     def device(self, device: str) -> Device:
         """What is known of a device, also of one never seen."""

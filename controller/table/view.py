@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import people
+from controller.table import daily, people
 from controller.table.faults import FAULTS
 from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
@@ -45,11 +45,15 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
                 "unfit": batch.unfit,
                 "unfit_since": batch.unfit_since,
                 "missing": list(batch.missing),
+                "received": batch.received,
+                "age_h": None if batch.received is None else daily.age(state, batch),
             }
             for batch in state.batches.values()
         },
         "round": None if state.round is None else _round(state),
         "rounds": state.rounds,
+        "day": state.day,
+        "inspected": dict(state.inspected),
         "devices": {
             name: {
                 "up": d.up,
