@@ -32,8 +32,8 @@ Every sub-paragraph of the texts at hand first, then the rules by number (R-nn: 
 A rule with one reading is hard whatever its tag. A switch exists only where the texts have two readings;
 the first one is the default. A sub-paragraph that a numbered rule carries shows that rule's code, tests and
 facts beside its own. *Journal* names the kinds of facts that show the rule in `cutcard journal show`; a tap
-against a rule is refused with its clause. What is left out stands with its reason: *in part*, *not built
-yet*, or *out of scope*.
+against a rule leaves the fact `refused` with its clause. What is left out stands with its reason: *in
+part*, *not built yet*, or *out of scope*.
 
 Tests carry `@pytest.mark.rule("R-nn")`: `pytest -m rule` runs them. `tests/unit/test_regulation_page.py`
 fails when this page is stale, when a rule has neither code and test nor a reason, when code named here does

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from controller.config_file import Rules, Table
+from controller.service import REFUSED
 from controller.table.evolve import _APPLY
 from controller.table.faults import FAULTS
 from controller.table.phases import TAPS
@@ -102,7 +103,7 @@ def test_the_code_of_the_table_exists() -> None:
 
 
 def test_the_facts_of_the_table_exist() -> None:
-    kinds = {*TAPS, *_APPLY, *DeviceEvent.registry, "checkpoint", *NO_FACT}
+    kinds = {*TAPS, *_APPLY, *DeviceEvent.registry, "checkpoint", REFUSED, *NO_FACT}
     for rule in RULES:
         for kind in rule.journal:
             name, _, code = ("", "", "") if kind in NO_FACT else kind.partition(": ")

@@ -276,7 +276,18 @@ MACHINES: tuple[Rule, ...] = (
         "what tells a bad shuffle without a wrong count: orders that repeat or run, too fast a cycle, a "
         "counter that stands still",
         clause="IOActive 2023",
-        left_out=SOON,
+        code=(
+            T + "patterns:found",
+            T + "shuffler_events:_too_short",
+            T + "shuffler_events:_check_status",
+        ),
+        journal=(
+            "card_drawn",
+            "cycle_completed",
+            "fault_latched: order_pattern",
+            "fault_latched: cycle_too_short",
+            "fault_latched: foreign_cycle",
+        ),
     ),
     Rule(
         "R-76",
