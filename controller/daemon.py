@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import time
 from functools import partial
 from itertools import islice
 from random import Random
@@ -20,6 +21,7 @@ from typing import Any
 from controller.config import Config, DeviceConfig
 from controller.control import ControlServer
 from controller.factlog import new_boot_id
+from controller.hours import hour_at, until_next_minute
 from controller.journal import Journal
 from controller.log import Log, where
 from controller.notify import Notifier
@@ -106,6 +108,8 @@ class Controller:
         self._inbox: queue.SimpleQueue[_Letter] = queue.SimpleQueue()
         self._stopping = False
         self._next_check: float | None = None
+        self._day_starts = time()
+        self._next_look: float | None = None
         self._seen: dict[str, int] = {}
         self._control_beats = 0
 
@@ -169,8 +173,21 @@ class Controller:
         while self._turn(0):
             pass
 
+    def keep_hours(self, day_starts: time) -> None:
+        """From now on the table is told each hour and each gaming day, as they begin (R-42, R-45)."""
+        self._day_starts = day_starts
+        self._look_at_the_clock()
+
+    def _look_at_the_clock(self) -> None:
+        wall, state = self._clock.wall(), self.service.state
+        hour = hour_at(wall, self._day_starts)
+        if (hour.hour, hour.day) != (state.hour, state.day):
+            self.service.handle([hour])
+        self._next_look = self._clock.now() + until_next_minute(wall)
+
     def _patience(self) -> float | None:
-        return None if self._next_check is None else max(0.0, self._next_check - self._clock.now())
+        due = [t for t in (self._next_check, self._next_look) if t is not None]
+        return max(0.0, min(due) - self._clock.now()) if due else None
 
     def _turn(self, timeout: float | None) -> bool:
         """Wait for a letter, take all that came with it, and handle them as one commit."""
@@ -184,6 +201,8 @@ class Controller:
         self._handle(letters)
         if self._next_check is not None and self._clock.now() >= self._next_check:
             self._check_owners()
+        if self._next_look is not None and self._clock.now() >= self._next_look:
+            self._look_at_the_clock()
         return bool(letters)
 
     def _handle(self, letters: Sequence[_Letter]) -> None:
@@ -287,6 +306,7 @@ def serve(config: Config, log: Log, environ: Mapping[str, str], clock: Clock | N
         stack.enter_context(told_of_signals(controller.stop))
         stack.enter_context(_thread_faults(controller))
         service.start(boot.hex())
+        controller.keep_hours(config.day_starts)
         if trouble is not None:
             service.handle([trouble])
         speaker = threading.Thread(target=control.serve, name="control", daemon=True)

@@ -6,7 +6,9 @@ import io
 import json
 import os
 import socket
+import time as time_module
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,37 @@ def test_the_watchdog_is_fed_only_after_every_thread_turned(desk: Desk) -> None:
     assert ports["shoe"].acked == [0] * 5, "every check wakes the owner threads"
 
 
+@pytest.fixture
+def new_jersey(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "EST5EDT,M3.2.0,M11.1.0")
+    time_module.tzset()
+    yield
+    monkeypatch.undo()
+    time_module.tzset()
+
+
+def test_the_table_is_told_each_hour_and_each_gaming_day(desk: Desk, new_jersey: None) -> None:
+    """The clock begins at 2026-01-01 00:00 UTC, which is seven in the evening of the day before."""
+    desk.clock.advance(90)
+    desk.controller.keep_hours(time(6, 30))
+    first = desk.service.state
+    assert (first.hour, first.day, first.seq) == (490_896, "2025-12-31", 3)
+    assert desk.controller._patience() == 30
+    desk.controller._next_check = None
+    for minutes, hour, day in (
+        (58, 490_896, "2025-12-31"),
+        (0.5, 490_897, "2025-12-31"),
+        (10 * 60 + 29, 490_907, "2025-12-31"),
+        (1, 490_907, "2026-01-01"),
+        (29, 490_907, "2026-01-01"),
+        (1, 490_908, "2026-01-01"),
+    ):
+        desk.pass_time(minutes * 60)
+        assert (desk.service.state.hour, desk.service.state.day) == (hour, day), minutes
+    kinds = [entry.fact.kind for entry in desk.journal.entries(2)]
+    assert kinds == ["hour"] * 5
+
+
 def test_without_systemd_nobody_is_woken(desk: Desk) -> None:
     controller = Controller(desk.service, desk.clock, Notifier({}), log.get())
     controller._check_owners()
@@ -207,6 +240,8 @@ def test_without_systemd_nobody_is_woken(desk: Desk) -> None:
 def start_shuffle(desk: Desk) -> None:
     desk.up()
     desk.tap("open")
+    for event in ("inspect", "verify", "spread", "player_inspected", "wash"):
+        desk.tap(event, batch="A")
     desk.tap("load_shuffler", batch="A")
     desk.tap("start_shuffle")
     desk.turn()
