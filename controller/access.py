@@ -37,7 +37,7 @@ SUPERVISION = frozenset(
 )  # fmt: skip
 """Decisions of the licensee or its floorperson (2.5(g), R-14, R-20)."""
 
-UPKEEP = frozenset({"acknowledge", "clear", "out_of_service", "in_service"})
+UPKEEP = frozenset({"acknowledge", "clear", "out_of_service", "in_service", "confirm_empty"})
 """Alarms, latched faults, and machines that fail."""
 
 RIGHTS: dict[Role, frozenset[str]] = {

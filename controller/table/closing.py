@@ -33,6 +33,8 @@ MANUAL = "manual-shoe"
 OUT_OF_USE = "La. 42:III-3106"
 IDLE_TABLE = "58 Pa. Code 633a.5(g)"
 DECK_LOG = "13:69E-1.18(b)"
+ENDS = (Phase.BETWEEN_ROUNDS, Phase.RACK_FULL, Phase.IDLE, Phase.CLOSING)
+"""Where it is usual to end the play; elsewhere it is possible, and not told among what is expected."""
 
 
 def devices(rules: TableRules) -> tuple[str, ...]:
@@ -391,6 +393,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
     match event:
         case "open":
             return [("", {}), (f"mode={MANUAL}", {"mode": MANUAL})]
+        case "idle" | "close" if state.phase in ENDS or state.shuffler.out:
+            return [("", {})]
         case "count_batch":
             size, left = rules.batch_size, [b.id for b in state.batches.values() if b.counted is None]
             return [(f"batch={b} cards={size}", {"batch": b, "cards": size}) for b in left]

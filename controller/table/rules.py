@@ -26,7 +26,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
-from controller.table.phases import IN_ROUND, RESHUFFLING, TRANSITIONS, Phase
+from controller.table.phases import RESHUFFLING, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState, checkpoint
 from devices.events import Sense
@@ -280,16 +280,14 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return opening.examples(rules, state, event)
         case "shuffle_demanded" | "dead_card":
             return opening.examples(rules, state, event)
-        case "open" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
+        case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
             return closing.examples(rules, state, event)
-        case "load_shuffler" | "load_shoe":
+        case "load_shuffler" | "load_shoe" | "reshuffle_by_hand":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
         case "offer_cut":
             seats = [s.removeprefix("box ") for s in cut_order(rules, state) if s not in state.declined]
             return [(f"box={seats[0]}", {"box": seats[0]})]
         case "drawn_in_error" | "dealer_skipped" | "box_skipped" | "void_round" | "bart_carter":
-            return irregular.examples(rules, state, event)
-        case "reshuffle_by_hand" if state.phase in IN_ROUND:
             return irregular.examples(rules, state, event)
         case "cut" if state.phase is Phase.RESHUFFLE_CUT:
             return irregular.examples(rules, state, event)
