@@ -69,8 +69,18 @@ CARDS: tuple[Rule, ...] = (
         "a shoe starts only while the other batch is shuffled and stored; a batch is in one place and no "
         "place holds both",
         clause="13:69F-2.2(d)3",
-        code=(T + "judges:_judge_load_shoe", T + "judges:_judge_load_shuffler", T + "state:Batch"),
-        journal=("load_shuffler", "cycle_started", "load_shoe"),
+        code=(
+            T + "judges:_judge_load_shoe",
+            T + "judges:_judge_load_shuffler",
+            T + "state:Batch",
+            T + "closing:judge_mode",
+        ),
+        journal=(
+            "open",
+            "load_shuffler",
+            "cycle_started",
+            "load_shoe",
+        ),
     ),
     Rule(
         "R-07",
@@ -85,7 +95,12 @@ CARDS: tuple[Rule, ...] = (
         V,
         "the rack holds one batch; it is empty before the next batch's burn card",
         clause="13:69F-2.2(d)5",
-        code=(T + "judges:_judge_collect", T + "rules:_after_collect", T + "evolve:_load_shuffler"),
+        code=(
+            T + "judges:_judge_collect",
+            T + "rules:_after_collect",
+            T + "evolve:_load_shuffler",
+            T + "closing:hand_shuffled",
+        ),
         journal=("collect_rack", "load_shuffler", "fault_latched: rack_wrong_back"),
     ),
     Rule(
@@ -101,7 +116,7 @@ CARDS: tuple[Rule, ...] = (
         "R-10",
         V,
         "Bart Carter shuffle: about a deck of the rack is shuffled and goes back into the shoe in stacks",
-        clause="13:69F-2.1, 2B.1",
+        clause="13:69F-2B.1; 13:69F-2.1",
         left_out=SOON,
     ),
     Rule(
@@ -117,8 +132,16 @@ CARDS: tuple[Rule, ...] = (
         P,
         "cards are inspected at the table or come pre-shuffled; how is kept for each batch",
         clause="13:69F-2.4(a)",
-        code=(T + "opening:not_prepared", T + "state:Prep"),
-        journal=("inspect", "wash"),
+        code=(
+            T + "opening:not_prepared",
+            T + "state:Prep",
+            T + "opening:_certificate",
+        ),
+        journal=(
+            "inspect",
+            "wash",
+            "certificate",
+        ),
     ),
     Rule(
         "R-13",
@@ -126,7 +149,12 @@ CARDS: tuple[Rule, ...] = (
         "inspected, verified by a second person, spread, shown to a player, washed, then shuffled: each "
         "batch apart (New Jersey: recalled)",
         clause="58 Pa. Code 639a.4; 13:69F-2.4(b)-(e)",
-        code=(T + "opening:STEPS", T + "opening:_step", T + "opening:not_prepared"),
+        code=(
+            T + "opening:STEPS",
+            T + "opening:step",
+            T + "opening:not_prepared",
+            T + "args:other_person",
+        ),
         journal=("inspect", "verify", "spread", "player_inspected", "wash"),
     ),
     Rule(
@@ -135,7 +163,11 @@ CARDS: tuple[Rule, ...] = (
         "shuffle at the opening, after each shoe, and between rounds as the house decides; asked for in "
         "a round it waits for the round's end",
         clause="13:69F-2.5(a)",
-        code=(T + "judges:_judge_shuffle_now", T + "judges:_judge_load_shoe"),
+        code=(
+            T + "judges:_judge_shuffle_now",
+            T + "judges:_judge_load_shoe",
+            T + "closing:_same_again",
+        ),
         journal=("shuffle_now", "start_shuffle", "batch_proved"),
         switch=Switch(
             "rules.discretionary",
@@ -242,7 +274,15 @@ CARDS: tuple[Rule, ...] = (
         P,
         "the reader is used only with an ace or ten-value up, and after the side wagers",
         clause="13:69F-2.7(a)",
-        left_out=SOON,
+        code=(
+            T + "reader:not_due",
+            T + "reader:_judge_peek",
+        ),
+        journal=(
+            "peek",
+            "hole_card_checked",
+            "fault_latched: reader_misuse",
+        ),
     ),
     Rule(
         "R-26",

@@ -89,7 +89,15 @@ MACHINES: tuple[Rule, ...] = (
         A,
         "a double shoe: two sides, two backs, a cutting card each, a segregated area",
         clause="58 Pa. Code 633a.3(c); 13:69F-2.15(a)",
-        left_out=SOON,
+        code=(
+            T + "eligibility:double_shoe",
+            T + "shoe_events:_card",
+        ),
+        journal=(
+            "card_drawn",
+            "collect_rack",
+        ),
+        left_out="in part: the segregated area alone; a table with both sides loaded is not built",
     ),
     Rule(
         "R-52",
@@ -117,8 +125,18 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "a wrong count takes the batch off the table; reshuffling never clears it",
         clause="COMAR 36.05.03.27 C",
-        code=(T + "shuffler_events:_verdict", T + "faults:FAULTS"),
-        journal=("cycle_completed", "fault_latched: wrong_count"),
+        code=(
+            T + "shuffler_events:_verdict",
+            T + "faults:FAULTS",
+            T + "opening:_replace",
+            T + "closing:_after_count",
+        ),
+        journal=(
+            "cycle_completed",
+            "fault_latched: wrong_count",
+            "replace_batch",
+            "count_batch",
+        ),
     ),
     Rule(
         "R-56",
@@ -212,8 +230,19 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "a fault is told at once, survives a power cut and blocks until its cause is gone",
         clause="AGCO 11.1; 25 CFR 547.10",
-        code=(T + "state:Fault", T + "judges:cause_gone", T + "rules:_blocked"),
-        journal=("fault_latched", "fault_again", "clear"),
+        code=(
+            T + "state:Fault",
+            T + "judges:cause_gone",
+            T + "rules:_blocked",
+            T + "people:stage",
+        ),
+        journal=(
+            "fault_latched",
+            "fault_again",
+            "acknowledge",
+            "alarm_gone",
+            "clear",
+        ),
     ),
     Rule(
         "R-69",
@@ -267,8 +296,17 @@ MACHINES: tuple[Rule, ...] = (
         Tag.INFERRED,
         "the host counts for itself: drawn, burned and stub against what the shuffler claimed",
         clause="no clause",
-        code=(T + "shoe_events:_judge_card", T + "rules:_after_collect"),
-        journal=("collect_rack", "fault_latched: cards_missing", "fault_latched: too_many_cards"),
+        code=(
+            T + "shoe_events:_judge_card",
+            T + "rules:_after_collect",
+            T + "closing:_judge_count",
+        ),
+        journal=(
+            "collect_rack",
+            "fault_latched: cards_missing",
+            "fault_latched: too_many_cards",
+            "count_batch",
+        ),
     ),
     Rule(
         "R-75",

@@ -22,8 +22,16 @@ PLAY: tuple[Rule, ...] = (
         V,
         "a card drawn in error and not exposed is the next card",
         clause="13:69F-2.15(b)",
-        code=(T + "shoe_events:next_place", T + "evolve:_bets_closed"),
-        journal=("card_drawn", "fault_latched: card_out_of_turn"),
+        code=(
+            T + "shoe_events:next_place",
+            T + "evolve:_bets_closed",
+            T + "irregular:_judge_drawn_in_error",
+        ),
+        journal=(
+            "card_drawn",
+            "fault_latched: card_out_of_turn",
+            "drawn_in_error",
+        ),
     ),
     Rule(
         "R-33",
@@ -46,7 +54,20 @@ PLAY: tuple[Rule, ...] = (
         "a shoe that runs dry in a round: the rack is shuffled and cut, the round goes on, the "
         "alternation stays (New Jersey: recalled)",
         clause="SD 20:18:15:28",
-        left_out=SOON,
+        code=(
+            T + "shoe_events:_judge_empty",
+            T + "irregular:_by_hand_in_round",
+            T + "irregular:judge_cut",
+            T + "irregular:judge_load",
+            T + "draft:GUARDS",
+        ),
+        journal=(
+            "shoe_empty",
+            "fault_latched: shoe_dry",
+            "reshuffle_by_hand",
+            "cut",
+            "load_shoe",
+        ),
         switch=Switch("rules.burn_after_dry", ("true: a card is burned then", "false: none is")),
     ),
     Rule(
@@ -61,24 +82,56 @@ PLAY: tuple[Rule, ...] = (
         R,
         "a reader used with two to nine up, or one that fails",
         clause="13:69F-2.15(j)-(k)",
-        left_out=SOON,
+        code=(
+            T + "reader:_looked",
+            T + "reader:_misused",
+            T + "reader:failed",
+            T + "reader:_judge_no_reader",
+            T + "irregular:_judge_void",
+        ),
+        journal=(
+            "hole_card_checked",
+            "fault_latched: reader_misuse",
+            "fault_latched: reader_failed",
+            "no_reader",
+            "void_round",
+        ),
     ),
     Rule(
         "R-36b",
         A,
-        "a jam, an open door or an incomplete cycle voids the shuffle, no partial credit",
+        "a jam, an open door or an incomplete cycle voids the shuffle, no partial credit; out of service "
+        "only with a look that it is empty",
         clause="La. 42:III-3106",
-        code=(T + "shuffler_events:_void",),
-        journal=("batch_voided", "fault_latched: shuffle_void"),
+        code=(
+            T + "shuffler_events:_void",
+            T + "closing:_judge_out",
+            T + "closing:_judge_confirm",
+        ),
+        journal=(
+            "batch_voided",
+            "fault_latched: shuffle_void",
+            "out_of_service",
+            "confirm_empty",
+            "fault_latched: cards_inside",
+        ),
     ),
     Rule(
         "R-37",
         V,
-        "side wagers are settled after the second cards and before any further card; a card drawn "
-        "earlier is a fault",
+        "side wagers are settled after the second cards and before any further card or look of the reader",
         clause="13:69F-2.23(e)",
-        code=(T + "phases:TRANSITIONS", T + "shoe_events:next_place"),
-        journal=("side_wagers_settled", "fault_latched: card_out_of_turn"),
+        code=(
+            T + "phases:TRANSITIONS",
+            T + "shoe_events:next_place",
+            T + "reader:not_due",
+        ),
+        journal=(
+            "side_wagers_settled",
+            "fault_latched: card_out_of_turn",
+            "fault_latched: reader_misuse",
+        ),
+        left_out="in part: a card drawn too early is a fault; the shoe itself is not locked until then",
     ),
     Rule(
         "R-38",
