@@ -35,6 +35,10 @@ def table_rules(**changes: Any) -> TableRules:
     return TableRules(**{"table": "BJ-07", "boxes": 7, "decks": 1, "batches": BATCHES, **changes})
 
 
+STEPS = ("inspect", "verify", "spread", "player_inspected", "wash")
+"""How a batch is prepared at the table (R-13)."""
+
+
 class Table:
     """Feeds inputs through decide and evolve, with the flat machine following every fact."""
 

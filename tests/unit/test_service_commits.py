@@ -22,6 +22,7 @@ from controller.table.state import Place
 from devices import events as ev
 from firmware_bridge.clock import VirtualClock
 from firmware_bridge.link import Done
+from tests.support.table import STEPS
 
 RULES = TableRules("T1", 7, 1, (BatchRules("A", "red"), BatchRules("B", "blue")))
 ALL = frozenset(Role)
@@ -61,6 +62,11 @@ class Line:
 
 def tap(event: str, *, key: str | None = None, roles: Iterable[Role] = ALL, **args: Any) -> OperatorEvent:
     return OperatorEvent(event, args, "ann", frozenset(roles), key)
+
+
+def loaded(batch: str) -> list[OperatorEvent]:
+    """The batch is prepared and put into the shuffler."""
+    return [tap(step, batch=batch) for step in (*STEPS, "load_shuffler")]
 
 
 def up(device: str, n: int = 1) -> Observed:
@@ -112,7 +118,7 @@ def bench() -> Bench:
 
 
 def test_a_burst_is_one_commit_and_effects_follow_it(bench: Bench) -> None:
-    bench.give(tap("open"), tap("load_shuffler", batch="A"))
+    bench.give(tap("open"), *loaded("A"))
     replies = bench.give(Observed(ev.Lid(device="shoe", n=2, open=True)), tap("start_shuffle"), up("shoe", 3))
     happened = bench.recorder.happened
     call = replies[1].entries[-1].fact.data["call"]
@@ -126,12 +132,12 @@ def test_a_burst_is_one_commit_and_effects_follow_it(bench: Bench) -> None:
 
 
 def test_inputs_that_change_nothing_commit_nothing(bench: Bench) -> None:
-    assert bench.give(tap("burn"))[0].refusal is not None
+    assert bench.give(tap("burn", roles=()))[0].refusal is not None
     assert bench.recorder.happened == []
 
 
 def test_a_failed_commit_stops_everything(bench: Bench) -> None:
-    bench.give(tap("open"), tap("load_shuffler", batch="A"))
+    bench.give(tap("open"), *loaded("A"))
     before = bench.service.state
     bench.recorder.broken = True
     replies = bench.give(tap("start_shuffle"), Observed(ev.Lid(device="shoe", n=2, open=True)))
@@ -146,7 +152,7 @@ def test_a_failed_commit_stops_everything(bench: Bench) -> None:
 
 
 def test_a_restart_finds_the_same_state(bench: Bench) -> None:
-    bench.give(tap("open"), tap("load_shuffler", batch="A"), tap("start_shuffle"))
+    bench.give(tap("open"), *loaded("A"), tap("start_shuffle"))
     again = bench.restarted()
     assert again.service.state == bench.service.state
     again.service.start("01")
@@ -157,24 +163,24 @@ def test_a_restart_finds_the_same_state(bench: Bench) -> None:
 
 
 def test_the_same_key_is_one_event_also_after_a_restart(bench: Bench) -> None:
-    first = bench.give(tap("open", key="k1"), tap("load_shuffler", batch="A"), tap("start_shuffle", key="k2"))
+    first = bench.give(tap("open", key="k1"), *loaded("A"), tap("start_shuffle", key="k2"))
     again = bench.give(tap("start_shuffle", key="k2"), tap("open", key="k1"))
     assert bench.recorder.happened == []
     assert [reply.repeat for reply in again] == [True, True]
-    assert again[0].entries == first[2].entries
+    assert again[0].entries == first[-1].entries
     assert again[1].entries == first[0].entries
     late = bench.restarted()
     late.service.start("01")
     repeated = late.give(tap("start_shuffle", key="k2"))[0]
-    assert repeated.entries == first[2].entries
+    assert repeated.entries == first[-1].entries
     assert late.recorder.happened == []
 
 
 def test_the_same_key_twice_in_one_burst(bench: Bench) -> None:
-    first, second, third = bench.give(tap("open", key="k"), tap("open", key="k"), tap("wash"))
+    first, second, third = bench.give(tap("open", key="k"), tap("open", key="k"), tap("inspect", batch="A"))
     assert second.repeat
     assert second.entries == first.entries
-    assert [entry.fact.kind for entry in (*first.entries, *third.entries)] == ["open", "wash"]
+    assert [entry.fact.kind for entry in (*first.entries, *third.entries)] == ["open", "inspect"]
 
 
 def test_a_key_that_was_used_for_another_event_is_told(bench: Bench) -> None:
@@ -218,13 +224,13 @@ def test_rights_and_unknown_events(bench: Bench) -> None:
 def test_rules_that_break_on_a_tap_latch_and_go_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     break_on(monkeypatch, "wash")
     bench.give(tap("open"))
-    spread, wash, inspect = bench.give(
-        tap("spread"), tap("wash"), Observed(ev.Lid(device="shoe", n=2, open=True))
+    inspect, wash, lid = bench.give(
+        tap("inspect", batch="A"), tap("wash"), Observed(ev.Lid(device="shoe", n=2, open=True))
     )
-    assert spread.refusal is None
+    assert inspect.refusal is None
     assert wash.refusal is not None
     assert wash.refusal.code == "crashed"
-    assert inspect.refusal is None
+    assert lid.refusal is None
     assert bench.faults == ["crashed"]
     assert bench.recorder.happened == ["commit 3", "shoe ack 2", "publish"]
     assert bench.service.stopped is None
@@ -237,7 +243,8 @@ def test_rules_that_break_on_a_device_event_latch_and_stop_before_it_is_acked(
 ) -> None:
     break_on(monkeypatch, "lid")
     bench.give(tap("open"))
-    replies = bench.give(tap("wash"), Observed(ev.Lid(device="shoe", n=2, open=True)), tap("spread"))
+    lid = Observed(ev.Lid(device="shoe", n=2, open=True))
+    replies = bench.give(tap("inspect", batch="A"), lid, tap("inspect", batch="B"))
     assert [reply.refusal is None for reply in replies] == [True, False, False]
     assert bench.recorder.happened == ["commit 2", "publish"]
     assert bench.faults == ["crashed"]
@@ -260,7 +267,7 @@ def break_on(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
 def test_a_machine_that_disagrees_latches_and_sends_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.give(tap("open"), tap("load_shuffler", batch="A"))
+    bench.give(tap("open"), *loaded("A"))
 
     def follow(*_: Any) -> None:
         raise Disagreement("fact 9 leads elsewhere")
@@ -275,7 +282,7 @@ def test_a_machine_that_disagrees_latches_and_sends_nothing(
 
 
 def test_a_journal_of_another_table_is_told(bench: Bench) -> None:
-    bench.give(tap("open"), tap("load_shuffler", batch="A"))
+    bench.give(tap("open"), *loaded("A"))
     others = TableRules("T1", 7, 1, (BatchRules("C", "red"), BatchRules("B", "blue")))
     with pytest.raises(JournalDisagrees, match=r"knows the batches A and B, table.toml B and C"):
         bench.restarted(others)
@@ -305,7 +312,7 @@ def test_log_lines_carry_numbers_and_never_a_card() -> None:
 
 
 def test_the_end_of_a_command_is_a_fact(bench: Bench) -> None:
-    bench.give(tap("open"), tap("load_shuffler", batch="A"))
+    bench.give(tap("open"), *loaded("A"))
     call = bench.give(tap("start_shuffle"))[0].entries[-1].fact.data["call"]
     settings = {"mode": "shuffle", "cards_per_deck": 52, "recognition": True, "decks": 1}
     reply = bench.give(Ended("shuffler", call, Done({"settings": settings, "crc": 1, "crc_ok": True})))[0]
