@@ -70,7 +70,7 @@ INDEX: tuple[Rule, ...] = (
     Rule(
         "13:69F-2.22",
         P,
-        "a wager to win several rounds in a row, on tables with its equipment",
+        "a wager to win two to five times, on tables with its equipment (the rest is cut off)",
         left_out="not built yet: this wager is not among those `check` knows; its decks and times were "
         "not at hand",
     ),
@@ -140,9 +140,7 @@ INDEX: tuple[Rule, ...] = (
     Rule("13:69F-20.11", P, "payouts of three-card poker", left_out=POKER_PLAY),
     Rule("13:69F-20.12", P, "a card found face up is not used; a second one voids all hands", left_out=POKER),
     Rule("13:69F-20.13", P, "the six-card bonus wager", left_out=POKER_PLAY),
-    Rule(
-        "13:69F-20.2", P, "one deck of one back, one cover card; exceptions for a second deck", by=("R-52",)
-    ),
+    Rule("13:69F-20.2", P, "one deck of one back, one cover card; with exceptions", by=("R-52",)),
     Rule("13:69F-20.3", P, "the order of ranks", left_out=POKER_PLAY),
     Rule("13:69F-20.4", P, "the deck received is inspected, or arrives pre-shuffled", left_out=POKER),
     Rule(

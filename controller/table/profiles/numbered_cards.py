@@ -220,7 +220,18 @@ CARDS: tuple[Rule, ...] = (
         R,
         "an idle table: cards lie spread and are mixed and shuffled when a player comes; analogues were read",
         clause="13:69F-2.5(g); 58 Pa. Code 633a.5(g)",
-        left_out=SOON,
+        code=(
+            T + "closing:_judge_idle",
+            T + "closing:_judge_resume",
+            T + "opening:_idle_step",
+            T + "irregular:_judge_bart_carter",
+        ),
+        journal=(
+            "idle",
+            "spread",
+            "resume",
+            "bart_carter",
+        ),
     ),
     Rule(
         "R-20",
@@ -235,7 +246,17 @@ CARDS: tuple[Rule, ...] = (
         A,
         "an idle table with a shuffler: the spread batch goes in, the one inside comes out and is used",
         clause="58 Pa. Code 633a.5(g)(2)",
-        left_out=SOON,
+        code=(
+            T + "closing:_judge_resume",
+            T + "opening:_idle_step",
+        ),
+        journal=(
+            "idle",
+            "spread",
+            "player_inspected",
+            "resume",
+        ),
+        left_out="in part: that the machine stores a batch securely is a matter of its approval (R-64)",
     ),
     Rule(
         "R-22",

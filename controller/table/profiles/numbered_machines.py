@@ -1,14 +1,13 @@
-"""R-42 to R-79: equipment, other games, what shufflers must prove, casino nights, in our own words."""
+"""R-42 to R-61: equipment, the life of a batch, other games and places, in our own words."""
 
 from __future__ import annotations
 
-from controller.table.profiles.rule import COMMAND, Rule, Switch, Tag
+from controller.table.profiles.rule import Rule, Switch, Tag
 
 V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
 T = "controller.table."
 ONE_DECK = "not built yet: `check` knows the game blackjack alone; one-deck games come later"
 ELSEWHERE = "out of scope: another jurisdiction's rule"
-AUDIT = "not built yet: the audit of captured orders comes with the shuffler models"
 
 SOON = "not built yet: it comes with the rest of the whole table"
 
@@ -19,7 +18,16 @@ MACHINES: tuple[Rule, ...] = (
         "devices are inspected at the start of each gaming day, and locked out until then (New Jersey: "
         "recalled)",
         clause="58 Pa. Code 633a.2, 673a.2(d); 13:69E-1.10",
-        left_out=SOON,
+        code=(
+            T + "daily:uninspected",
+            T + "daily:locked_out",
+            T + "daily:_inspect_device",
+        ),
+        journal=(
+            "hour",
+            "inspect",
+            "fault_latched: inspection_due",
+        ),
     ),
     Rule(
         "R-43",
@@ -42,18 +50,39 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "who received, moved and returned which decks; decks on a table for more than 24 hours are reported",
         clause="13:69E-1.18(a)-(b); 58 Pa. Code 633a.3(d)",
-        left_out=SOON,
+        code=(
+            T + "daily:after_hour",
+            T + "closing:_after_close",
+        ),
+        journal=(
+            "fault_latched: deck_over_a_day",
+            "fault_latched: deck_too_old",
+            "replace_batch",
+            "deck_log",
+        ),
         switch=Switch(
             "rules.deck_age_h",
             ("none: over 24 hours it is told, and stays", "24, say: the batch leaves the table"),
         ),
+        left_out="in part: receipt by two people, storage and the quarterly inventory are away from the "
+        "table",
     ),
     Rule(
         "R-46",
         A,
         "an unsuitable card goes to the supervisor, and the deck is replaced",
         clause="9 NYCRR 5322.15(c); 13:69E-1.18(e)1",
-        left_out=SOON,
+        code=(
+            T + "opening:step",
+            T + "opening:_dead_card",
+            T + "opening:_replace",
+        ),
+        journal=(
+            "dead_card",
+            "fault_latched: dead_card",
+            "replace_batch",
+        ),
+        left_out="in part: the sealed container is people's work",
     ),
     Rule(
         "R-47",
@@ -67,14 +96,25 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "a pre-shuffled batch comes with the inspection machine's certificate",
         clause="13:69E-1.18A(b)4; WAC 230-16-158",
-        left_out=SOON,
+        code=(
+            T + "opening:_certificate",
+            T + "opening:not_prepared",
+        ),
+        journal=("certificate",),
     ),
     Rule(
         "R-49",
         P,
         "any patron may demand a shuffle of a pre-shuffled batch",
         clause="13:69E-1.18A, a law firm's note",
-        left_out=SOON,
+        code=(
+            T + "opening:_demanded",
+            T + "opening:give_up",
+        ),
+        journal=(
+            "shuffle_demanded",
+            "proof_given_up",
+        ),
     ),
     Rule(
         "R-50",
@@ -179,198 +219,5 @@ MACHINES: tuple[Rule, ...] = (
         "a cut five cards from the ends",
         clause="SD 20:18:15",
         left_out=ELSEWHERE + "; ten cards stand here (R-15)",
-    ),
-    Rule(
-        "R-62",
-        V,
-        "a shuffler's orders pass a chi-squared test at 95 %",
-        clause="COMAR 36.05.02.17 F",
-        left_out=AUDIT,
-    ),
-    Rule(
-        "R-63",
-        P,
-        "nothing that tells of unseen cards leaves the machine",
-        clause="COMAR 36.05.02.17 G",
-        code=(T + "event_facts:record", T + "view:snapshot", "controller.seal:Sealer"),
-        journal=("card_drawn",),
-    ),
-    Rule(
-        "R-64",
-        V,
-        "a device, its firmware and each change of it are approved before use",
-        clause="COMAR 36.05.02.17 E; 58 Pa. Code 461a.4",
-        code=("firmware_bridge.identity:judge", T + "observe:_link_up", "controller.config:_allowed"),
-        journal=("link_up", "fault_latched: wrong_device"),
-    ),
-    Rule(
-        "R-65",
-        P,
-        "random numbers and mechanical shuffles pass recognised tests at 99 %",
-        clause="GLI-29 2.1; Greek technical rules, art. 23",
-        left_out=AUDIT,
-    ),
-    Rule(
-        "R-66",
-        R,
-        "the rest of GLI-29",
-        clause="GLI-29",
-        left_out="out of scope: the text was not at hand, and no figure is quoted as if it were",
-    ),
-    Rule(
-        "R-67",
-        V,
-        "orders nobody can predict, even with all earlier ones",
-        clause="UK casino equipment requirement 2.1",
-        left_out="out of scope: Cutcard makes no random order; a shuffler's own generator is its maker's "
-        "matter, and its orders are the audit's",
-    ),
-    Rule(
-        "R-68",
-        V,
-        "a fault is told at once, survives a power cut and blocks until its cause is gone",
-        clause="AGCO 11.1; 25 CFR 547.10",
-        code=(
-            T + "state:Fault",
-            T + "judges:cause_gone",
-            T + "rules:_blocked",
-            T + "people:stage",
-        ),
-        journal=(
-            "fault_latched",
-            "fault_again",
-            "acknowledge",
-            "alarm_gone",
-            "clear",
-        ),
-    ),
-    Rule(
-        "R-69",
-        Tag.INFERRED,
-        "after a stop the same round, batch and cutting-card flag come back, or the table stops safely",
-        clause="GLI-11 and GLI-24, titles",
-        code=(
-            T + "observe:booted",
-            T + "shuffler_events:reconcile",
-            T + "shoe_events:reconcile",
-            "controller.service:Service",
-        ),
-        journal=("booted", "checkpoint", "fault_latched: shoe_rebooted", "fault_latched: start_unknown"),
-    ),
-    Rule(
-        "R-70",
-        V,
-        "each card read is compared with the set still expected",
-        clause="US 9,162,138; US 8,490,973 (prior art)",
-        code=(T + "shoe_events:_judge_card",),
-        journal=("card_drawn", "fault_latched: too_many_copies"),
-        left_out="in part: a fault blocks the next round; the shoe's feed is not held",
-    ),
-    Rule(
-        "R-71",
-        V,
-        "shoe and shuffler lie in view of surveillance: times that can be laid beside a video",
-        clause="WAC 230-15-280",
-        code=("controller.record:Row",),
-        journal=("link_up", "card_drawn"),
-    ),
-    Rule(
-        "R-72",
-        V,
-        "what a device says of itself is necessary and never sufficient",
-        clause="IOActive 2023; CVE-2025-34500 to 34503",
-        code=("firmware_bridge.identity:Verdict", "firmware_bridge.identity:judge"),
-        journal=("link_up",),
-    ),
-    Rule(
-        "R-73",
-        V,
-        "serial GAT frames: length, check bytes, replies that fit the request",
-        clause="GAT as in IOActive 2023",
-        code=("firmware_bridge.framing.gat",),
-        journal=(COMMAND,),
-        left_out="in part: asked by `cutcard gat` alone, not by the daemon",
-    ),
-    Rule(
-        "R-74",
-        Tag.INFERRED,
-        "the host counts for itself: drawn, burned and stub against what the shuffler claimed",
-        clause="no clause",
-        code=(
-            T + "shoe_events:_judge_card",
-            T + "rules:_after_collect",
-            T + "closing:_judge_count",
-        ),
-        journal=(
-            "collect_rack",
-            "fault_latched: cards_missing",
-            "fault_latched: too_many_cards",
-            "count_batch",
-        ),
-    ),
-    Rule(
-        "R-75",
-        V,
-        "what tells a bad shuffle without a wrong count: orders that repeat or run, too fast a cycle, a "
-        "counter that stands still",
-        clause="IOActive 2023",
-        code=(
-            T + "patterns:found",
-            T + "shuffler_events:_too_short",
-            T + "shuffler_events:_check_status",
-        ),
-        journal=(
-            "card_drawn",
-            "cycle_completed",
-            "fault_latched: order_pattern",
-            "fault_latched: cycle_too_short",
-            "fault_latched: foreign_cycle",
-        ),
-    ),
-    Rule(
-        "R-76",
-        V,
-        "settings are read back before every cycle, and the cycle counter must advance",
-        clause="IOActive 2023",
-        code=(
-            T + "shuffler_events:_check_settings",
-            T + "shuffler_events:_check_status",
-            T + "shuffler_events:_started",
-        ),
-        journal=(
-            "shuffler_checked",
-            "start_failed",
-            "fault_latched: settings_mismatch",
-            "fault_latched: foreign_cycle",
-        ),
-    ),
-    Rule(
-        "R-77",
-        Tag.INFERRED,
-        "only devices on the list move cards; firmware goes in by the command line, never by the daemon",
-        clause="IOActive 2023, recommendations",
-        code=(
-            "controller.config:_allowed",
-            "firmware_bridge.identity:judge",
-            "controller.cli.firmware:_forbidden",
-        ),
-        journal=("fault_latched: wrong_device",),
-    ),
-    Rule(
-        "R-78",
-        V,
-        "real machines' figures: faults are routine",
-        clause="IOActive 2023",
-        code=("devices.importers.deckmate1",),
-        journal=(COMMAND,),
-        left_out="in part: no table has this machine on line; its log is read by `cutcard import`",
-    ),
-    Rule(
-        "R-79",
-        V,
-        "casino nights: the burn after the bets; a cutting card is optional",
-        clause="13:47-20.22(c), (d)1, (g)6",
-        switch=Switch("", ("a burn each round", "a burn once a shoe or deck")),
-        left_out="not built yet: `check` refuses the profile nj-casino-night",
     ),
 )

@@ -8,8 +8,9 @@ from controller.table.profiles.licensed import LICENSED
 from controller.table.profiles.numbered_cards import CARDS
 from controller.table.profiles.numbered_machines import MACHINES
 from controller.table.profiles.numbered_play import PLAY
+from controller.table.profiles.numbered_proofs import PROOFS
 from controller.table.profiles.rule import Rule
 
 CLAUSES: tuple[Rule, ...] = (*LICENSED, *INDEX, *CASINO_NIGHT)
-NUMBERED: tuple[Rule, ...] = (*CARDS, *PLAY, *MACHINES)
+NUMBERED: tuple[Rule, ...] = (*CARDS, *PLAY, *MACHINES, *PROOFS)
 RULES: tuple[Rule, ...] = (*CLAUSES, *NUMBERED)
