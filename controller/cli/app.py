@@ -27,7 +27,8 @@ GROUP = "cutcard.commands"
 OWN = {
     "run": "the daemon of one table",
     "do": "send one operator event to the running daemon",
-    "status": "what the table expects now",
+    "status": "where the cards are, what is next, what is wrong",
+    "alarms": "what is wrong since when, and who saw it",
     "faults": "latched faults, and clearing one",
     "check": "validate a table.toml, each problem with its clause",
     "demo": "play shoes on simulated devices",

@@ -1,4 +1,4 @@
-"""`do`, `status` and `faults`: one question to the running daemon, over its control socket."""
+"""`do`, `status`, `alarms` and `faults`: one question to the running daemon, over its control socket."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from controller.cli import note
 from controller.cli.exits import CommandError, NoDaemon, RefusedByTable
 
 SOCKET_VARIABLE = "CUTCARD_SOCKET"
@@ -52,9 +54,26 @@ def do(
 
 
 def status(ctx: typer.Context, as_json: Json = False, at: Socket = None) -> None:
-    """What the table is doing, where the cards are, and what is expected now."""
+    """What the table is doing, where the cards are, what is next and who may do it, what is wrong."""
     found = ask(find(ctx, at), {"get": "status"})["status"]
-    print(json.dumps(found) if as_json else "\n".join(_status(found)))
+    if as_json:
+        print(json.dumps(found))
+    else:
+        print("\n".join(note.status(found, datetime.now(UTC), bold=sys.stdout.isatty())))
+
+
+def alarms(ctx: typer.Context, as_json: Json = False, at: Socket = None) -> None:
+    """What is wrong, or was and nobody saw it: alarms and latched faults, who acknowledged, what to do."""
+    _wrong(ctx, at, "alarms", as_json=as_json)
+
+
+def _wrong(ctx: typer.Context, at: Path | None, what: str, *, as_json: bool) -> None:
+    found = ask(find(ctx, at), {"get": what})[what]
+    if as_json:
+        print(json.dumps({what: found}))
+    else:
+        nothing = {"alarms": "no alarm and no latched fault", "faults": "no latched fault"}
+        print("\n".join(note.alarms(found, datetime.now(UTC))) or nothing[what])
 
 
 faults = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
@@ -65,11 +84,7 @@ def _faults(ctx: typer.Context, as_json: Json = False, at: Socket = None) -> Non
     """Latched faults: what each blocks, why, and what mends it. `faults clear ID` clears one."""
     if ctx.invoked_subcommand is not None:
         return
-    found = ask(find(ctx, at), {"get": "faults"})["faults"]
-    if as_json:
-        print(json.dumps({"faults": found}))
-    else:
-        print("\n".join(line for fault in found for line in _fault(fault)) or "no latched fault")
+    _wrong(ctx, at, "faults", as_json=as_json)
 
 
 @faults.command()
@@ -168,59 +183,3 @@ def ask(path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     if not answer["ok"] and "get" in request:
         raise RefusedByTable(_refusal(answer))
     return answer
-
-
-# --- for people ---
-
-
-def _status(s: Mapping[str, Any]) -> Iterator[str]:
-    bold = sys.stdout.isatty()
-    yield _row("table", f"{s['table']}, fact {s['fact']}, rounds {s['rounds']}")
-    yield _row("phase", f"\033[1m{s['phase']}\033[0m" if bold else s["phase"])
-    yield _row("expected", ", ".join(s["expected"]) or "nothing from you")
-    if s["awaiting"]:
-        yield _row("awaiting", s["awaiting"])
-    shoe, shuffler = s["shoe"], s["shuffler"]
-    if shoe["batch"]:
-        cut = f", cutting card out at {shoe['cutting_card']['at']}" if shoe["cutting_card"]["seen"] else ""
-        yield _row("shoe", f"number {shoe['number']}, batch {shoe['batch']}, {shoe['left']} cards left{cut}")
-    else:
-        yield _row("shoe", f"empty, {shoe['number']} so far")
-    yield _row(
-        "shuffler", f"batch {shuffler['batch']}, cycle {shuffler['cycle']}" if shuffler["batch"] else "empty"
-    )
-    for name, batch in s["batches"].items():
-        places = (
-            ", ".join(f"{count} {place}" for place, count in batch["cards"].items()) or "not at the table"
-        )
-        unfit = f"; OUT OF PLAY: {batch['unfit']}" if batch["unfit"] else ""
-        yield _row(f"batch {name}", f"{batch['back']}: {places}{unfit}")
-    for name in sorted({*s["ports"], *s["devices"]}):
-        device = s["devices"].get(name, {})
-        yield _row(name, _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False)))
-    if s["stopped"]:
-        yield _row("STOPPED", s["stopped"])
-    for fault in s["faults"]:
-        yield from _fault(fault)
-
-
-def _port(port: Mapping[str, Any], verdict: str | None, *, up: bool) -> str:
-    if port.get("hint"):
-        return str(port["hint"])
-    if verdict in {"CHANGED", "UNLISTED"}:
-        return f"NOT THE APPROVED DEVICE ({verdict}): see `faults`; nothing it says is believed"
-    if not up and port.get("link") == "open":
-        return f"no session with the device yet ({port['text']}); `journal tail` tells why the last one ended"
-    if not up:
-        return port.get("text") or "waiting"
-    age = port.get("last_frame_s")
-    return "connected" if age is None else f"connected, last frame {age} s ago"
-
-
-def _fault(fault: Mapping[str, Any]) -> Iterator[str]:
-    yield _row(f"fault {fault['id']}", f"{fault['what']} ({fault['cause']})")
-    yield _row("", f"blocks {fault['blocks']}: {fault['remedy']}")
-
-
-def _row(name: str, text: str) -> str:
-    return f"{name:<11} {text}"

@@ -214,16 +214,20 @@ def test_do_and_status(cutcard: Cutcard, at: Path) -> None:
     refused = cutcard("do", "open", "--socket", at)
     assert refused.code == 4
     assert refused.err.startswith("cutcard: refused (unexpected): open is not expected now")
-    assert "expected now: inspect, spread" in refused.err
+    assert "[13:69F-2.4(a)]; expected now: inspect batch=A, inspect batch=B" in refused.err
     as_json = cutcard("do", "open", "--json", "--socket", at)
     assert as_json.code == 4
     assert json.loads(as_json.out)["refused"] == "unexpected"
-    answer = json.loads(cutcard("do", "load_shuffler", "batch=A", "--json", "--socket", at).out)
+    answer = json.loads(cutcard("do", "inspect", "batch=A", "--json", "--socket", at).out)
     assert answer["facts"][0]["batch"] == "A"
     text = cutcard("status", "--socket", at).out
-    assert "phase       first_loaded\n" in text
-    assert "batch A     red: 52 shuffler\n" in text
-    assert json.loads(cutcard("status", "--json", "--socket", at).out)["fact"] == 4
+    assert "phase       opening: the batches are prepared for the first shuffle\n" in text
+    assert "batch A     red: 52 in hand; inspected, to be verified by a supervisor\n" in text
+    assert "next        inspect batch=B (dealer or supervisor)\n" in text
+    assert "refused     last: open by" in text
+    found = json.loads(cutcard("status", "--json", "--socket", at).out)
+    assert (found["fact"], found["refused"]["code"]) == (6, "unexpected")
+    assert found["allowed_to"]["verify batch=A"] == ["supervisor"]
 
 
 def test_arguments_that_are_none(cutcard: Cutcard, at: Path) -> None:
@@ -239,19 +243,28 @@ def test_faults(cutcard: Cutcard, tmp_path: Path) -> None:
     with running(tmp_path / "t.sock") as controller:
         at = tmp_path / "t.sock"
         assert cutcard("faults", "--socket", at).out == "no latched fault\n"
+        assert cutcard("alarms", "--socket", at).out == "no alarm and no latched fault\n"
+        assert json.loads(cutcard("alarms", "--json", "--socket", at).out) == {"alarms": []}
         assert json.loads(cutcard("faults", "--json", "--socket", at).out) == {"faults": []}
         controller.died("control", RuntimeError("the unseen card is 8S"))
         while not controller.service.state.faults:
-            client.ask(at, {"do": "wash"})
+            client.ask(at, {"get": "faults"})
         shown = cutcard("faults", "--socket", at).out
-        what = "a part of the controller stopped with an error (control: RuntimeError)"
-        assert shown.startswith(f"fault F3    {what}\n")
-        assert "blocks now: save the log" in shown
+        assert shown.startswith("fault F3    a part of the controller stopped with an error, since ")
+        assert "(less than a minute)\n            control: RuntimeError" in shown
+        assert "nothing goes on until this is cleared: save the log" in shown
         cleared = cutcard("faults", "clear", "F3", "--socket", at)
         assert cleared.code == 4
         assert "refused (cause_remains)" in cleared.err
         assert cutcard("faults", "clear", "F9", "--socket", at).code == 4
         assert cutcard("faults", "clear", "--socket", at).code == 2
+        assert cutcard("do", "acknowledge", "alarm=F3", "--socket", at).code == 0
+        assert "acknowledged by " in cutcard("alarms", "--socket", at).out
+        (alarm,) = json.loads(cutcard("alarms", "--json", "--socket", at).out)["alarms"]
+        assert (alarm["id"], alarm["state"], alarm["blocks"]) == ("F3", "acknowledged", "now")
+        assert alarm["cleared_by"] == ["supervisor", "technician"]
+        assert alarm["since_at"].endswith("Z")
+        assert cutcard("faults", "--socket", at).out, "acknowledged is not cleared"
 
 
 def test_finding_the_socket(

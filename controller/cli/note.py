@@ -1,0 +1,213 @@
+"""`status`, `alarms` and `faults` for people: the note a floor supervisor would leave for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+Answer = Mapping[str, Any]
+
+PHASES = {
+    "closed": "the table is closed",
+    "opening": "the batches are prepared for the first shuffle",
+    "first_loaded": "the first batch is in the shuffler, its shuffle is to be started",
+    "first_shuffling": "the first batch is being shuffled",
+    "batch_taken": "a shuffled batch is out, the other one goes into the shuffler",
+    "other_loaded": "the other batch is in the shuffler, its shuffle is to be started",
+    "cut_due": "the shuffled batch is to be cut",
+    "cut_done": "the batch was cut, the cutting card goes in next",
+    "cutting_card_in": "the batch is ready for the shoe",
+    "burn_due": "a card is to be burned",
+    "between_rounds": "no round is in play",
+    "dealing": "the initial cards are dealt",
+    "side_wagers": "side wagers are settled before any further card",
+    "hole_card": "the dealer's second card is due",
+    "playing": "a round is in play",
+    "shoe_end": "the shoe has ended, its cards go to the discard rack",
+    "rack_full": "the shoe is over, the batches are swapped",
+    "reshuffle_cut": "the shoe ran out in a round: the rack was shuffled by hand and is to be cut",
+    "reshuffle_load": "the shoe ran out in a round: the cut cards go into the shoe",
+    "reshuffle_burn": "the shoe ran out in a round: a card is to be burned before it goes on",
+    "idle": "nobody plays",
+    "closing": "the table is closing: every device is emptied, each batch counted",
+}
+PLACES = {
+    "in_hand": "in hand",
+    "shuffler": "in the shuffler",
+    "shoe": "in the shoe",
+    "table": "on the layout",
+    "rack": "in the discard rack",
+    "aside": "set aside in the shoe",
+}
+CYCLES = {
+    "none": "not shuffled",
+    "checking": "its shuffle is about to start",
+    "starting": "its shuffle is about to start",
+    "running": "being shuffled",
+    "proved": "shuffled, waits for its turn",
+}
+STEPS = {
+    "received": "to be inspected",
+    "inspected": "inspected, to be verified by a supervisor",
+    "verified": "verified, to be spread",
+    "spread": "spread, to be inspected by a player",
+    "player_inspected": "inspected by a player, to be washed",
+}
+BLOCKS = {
+    "now": "nothing goes on until this is cleared",
+    "round": "no new round begins until this is cleared",
+    "swap": "play goes on; the batches are not swapped until this is cleared",
+    "nothing": "play goes on",
+}
+
+
+def row(name: str, text: str) -> str:
+    return f"{name:<11} {text}"
+
+
+def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
+    yield row("table", f"{s['table']}, {_count(s['rounds'], 'round')}, fact {s['fact']}")
+    phase = f"\033[1m{s['phase']}\033[0m" if bold else s["phase"]
+    yield row("phase", f"{phase}: {PHASES.get(s['phase'], 'see `cutcard machine`')}")
+    yield row("shoe", _shoe(s))
+    for name, batch in s["batches"].items():
+        yield row(f"batch {name}", _batch(batch, s, now))
+    yield from _next(s)
+    for name in sorted({*s["ports"], *s["devices"]}):
+        device = s["devices"].get(name, {})
+        yield row(name, _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False)))
+    if s["stopped"]:
+        yield row("STOPPED", s["stopped"])
+    yield from alarms(s["alarms"], now)
+    if s["refused"]:
+        yield row("refused", _refused(s["refused"], now))
+
+
+def alarms(found: Sequence[Answer], now: datetime) -> Iterator[str]:
+    """Each alarm and latched fault: since when, what it means for the table, what to do."""
+    for alarm in found:
+        yield from _alarm(alarm, now)
+
+
+# --- where the cards are ---
+
+
+def _shoe(s: Answer) -> str:
+    shoe = s["shoe"]
+    if not shoe["batch"]:
+        return f"empty, {shoe['number']} so far"
+    words = f"number {shoe['number']}, batch {shoe['batch']}, {_count(shoe['left'], 'card')} left"
+    card = shoe["cutting_card"]
+    if card["seen"]:
+        words += f", cutting card out at {card['at']}" if card["at"] else ", cutting card out"
+    if shoe["closing"] == "this_round":
+        words += "; ends with this round"
+    return words
+
+
+def _batch(batch: Answer, s: Answer, now: datetime) -> str:
+    cards = batch["cards"]
+    places = ", ".join(f"{count} {PLACES.get(place, place)}" for place, count in cards.items())
+    words = f"{batch['back']}: {places or 'not at the table'}"
+    if batch["unfit"]:
+        missing = f", card {', '.join(batch['missing'])}" if batch["missing"] else ""
+        return f"{words}; OUT OF PLAY ({batch['unfit']}{missing}){_since(batch['unfit_since_at'], now)}"
+    if "shuffler" in cards:
+        words += f"; {CYCLES.get(s['shuffler']['cycle'], '')}"
+    elif batch["shuffled"]:
+        words += "; shuffled and cut" if batch["cut"] else "; shuffled, not cut"
+    elif "in_hand" in cards and batch["prep"] in STEPS:
+        words += f"; {STEPS[batch['prep']]}"
+    age = batch.get("age_h")
+    return f"{words}; {age} h at this table" if age and age >= 24 else words
+
+
+# --- what is next ---
+
+
+def _next(s: Answer) -> Iterator[str]:
+    name = "next"
+    for text, roles in s["allowed_to"].items():
+        yield row(name, f"{text} ({_or(roles)})")
+        name = ""
+    if s["awaiting"]:
+        yield row("waiting", f"for {s['awaiting']}")
+    elif not s["allowed_to"]:
+        yield row(name, "nothing from you")
+
+
+# --- what is wrong ---
+
+
+def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
+    latched = alarm.get("latched", True)
+    about = "".join(f", {what} {alarm[what]}" for what in ("batch", "device") if alarm[what])
+    since = _since(alarm["since_at"], now)
+    if alarm.get("state") == "gone":
+        since = f", gone{_since(alarm['gone_at'], now)}"
+    yield row(f"{'fault' if latched else 'alarm'} {alarm['id']}", f"{alarm['what']}{about}{since}")
+    yield row("", f"{alarm['cause']} ({alarm['code']})")
+    if alarm.get("state") == "gone":
+        yield row("", f"nobody acknowledged it: `cutcard do acknowledge alarm={alarm['id']}`")
+        return
+    yield row("", f"{BLOCKS[alarm['blocks']]}: {alarm['remedy']}")
+    if latched and alarm.get("cause_gone"):
+        yield row("", f"its cause is gone: `cutcard faults clear {alarm['id']}` ({_or(alarm['cleared_by'])})")
+    if alarm.get("acknowledged"):
+        yield row("", f"acknowledged by {alarm['acknowledged']}")
+    elif "state" in alarm:
+        yield row("", "not acknowledged")
+
+
+def _refused(refused: Answer, now: datetime) -> str:
+    clause = f" [{refused['clause']}]" if refused["clause"] else ""
+    what = refused["event"] or "an event that there is not"
+    return f"last: {what} by {refused['who']}, {refused['code']}{clause}{_since(refused['at'], now, 'at')}"
+
+
+# --- devices ---
+
+
+def _port(port: Answer, verdict: str | None, *, up: bool) -> str:
+    if port.get("hint"):
+        return str(port["hint"])
+    if verdict in {"CHANGED", "UNLISTED"}:
+        return f"NOT THE APPROVED DEVICE ({verdict}): see `faults`; nothing it says is believed"
+    if not up and port.get("link") == "open":
+        return f"no session with the device yet ({port['text']}); `journal tail` tells why the last one ended"
+    if not up:
+        return port.get("text") or "waiting"
+    age = port.get("last_frame_s")
+    return "connected" if age is None else f"connected, last frame {age} s ago"
+
+
+# --- words ---
+
+
+def _since(at: str | None, now: datetime, word: str = "since") -> str:
+    """`, since 14:02 (12 min)`, by the clock of whoever reads it."""
+    if at is None:
+        return ""
+    then = datetime.fromisoformat(at)
+    local, today = then.astimezone(), now.astimezone()
+    shown = f"{local:%H:%M}" if local.date() == today.date() else f"{local:%d %b %H:%M}"
+    return f", {word} {shown} ({_long((now - then).total_seconds())})"
+
+
+def _long(seconds: float) -> str:
+    minutes = int(max(seconds, 0)) // 60
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours < 48 else f"{hours // 24} days"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _or(roles: Sequence[str]) -> str:
+    return " or ".join(roles) or "nobody alone"

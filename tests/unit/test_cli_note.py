@@ -1,0 +1,168 @@
+"""`status` for people reads like a floor supervisor's note: clock times, who may do what, no unseen card."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.cli import note
+from controller.table.faults import Blocks
+from controller.table.inputs import Observed
+from controller.table.phases import Phase
+from controller.table.state import READY, Cycle, Place, Prep
+from controller.views import view
+from devices import events as ev
+from tests.support.table import Table
+from tests.unit.test_service_commits import Bench, tap, up
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def new_jersey(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "EST5EDT,M3.2.0,M11.1.0")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def shown(bench: Bench, now: datetime | None = None) -> list[str]:
+    status = {**view(bench.service, "status"), "ports": {}}
+    json.dumps(status)
+    return list(note.status(status, now or bench.clock.wall(), bold=False))
+
+
+def bench_with(table: Table) -> Bench:
+    """A service whose table stands where this one does."""
+    bench = Bench(rules=table.rules)
+    bench.service.state = table.state
+    return bench
+
+
+def test_every_phase_place_and_state_has_words() -> None:
+    assert set(note.PHASES) == set(Phase)
+    assert set(note.PLACES) == set(Place)
+    assert set(note.CYCLES) == set(Cycle)
+    assert set(note.BLOCKS) == set(Blocks)
+    assert set(note.STEPS) == set(Prep) - set(READY)
+
+
+def test_a_table_in_play() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.play_round("1,2,5")
+    lines = shown(bench_with(t))
+    assert lines[:5] == [
+        f"table       BJ-07, 1 round, fact {t.state.seq}",
+        "phase       between_rounds: no round is in play",
+        "shoe        number 1, batch A, 41 cards left",
+        "batch A     red: 41 in the shoe, 11 in the discard rack",
+        "batch B     blue: 52 in the shuffler; being shuffled",
+    ]
+    assert "next        " + "dealer_change (dealer or supervisor)" in lines
+    assert "            bets_closed boxes=1,2,5 (dealer or supervisor)" in lines
+    assert "            shuffle_now (supervisor)" in lines
+    assert "waiting     for the shuffler to complete its cycle on batch B" in lines
+
+
+def test_the_last_round_of_a_shoe_is_told() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1,2")
+    t.event(ev.CutCard)
+    t.tap("cutting_card_at", box="2")
+    assert shown(bench_with(t))[2] == (
+        "shoe        number 1, batch A, 45 cards left, cutting card out at box 2; ends with this round"
+    )
+
+
+def test_what_is_wrong_since_when_and_what_to_do() -> None:
+    bench = Bench()
+    bench.service.start("00")
+    bench.give(up("shoe"), up("shuffler"), tap("open"))
+    bench.clock.advance(14 * 3600)
+    bench.give(Observed(ev.LinkDown(device="shuffler", n=2, reason="unplugged")))
+    bench.clock.advance(12 * 60)
+    bench.give(Observed(ev.CardDrawn(device="shoe", n=2, card="8S", back="red")), tap("burn"))
+    bench.clock.advance(180)
+    down, stray = bench.service.state.faults
+    lines = shown(bench)
+    first = lines.index(f"alarm {down.id}    a device does not answer, device shuffler, since 09:00 (15 min)")
+    assert lines[first + 1 : first + 4] == [
+        "            shuffler: unplugged (device_down)",
+        "            play goes on: check its cable and power",
+        "            not acknowledged",
+    ]
+    text = "\n".join(lines)
+    assert f"fault {stray.id}    a card left the shoe although no batch was put into it" in text
+    assert ", since 09:12 (3 min)\n" in text
+    assert "nothing goes on until this is cleared: take the cards out of the shoe" in text
+    assert f"its cause is gone: `cutcard faults clear {stray.id}` (supervisor or technician)" in text
+    assert lines[-1] == "refused     last: burn by ann, unexpected [58 Pa. Code 685a.7(c)], at 09:12 (3 min)"
+    bench.give(tap("acknowledge", alarm=stray.id), up("shuffler", 3))
+    bench.clock.advance(86_400)
+    text = "\n".join(shown(bench))
+    assert "acknowledged by ann" in text
+    assert "gone, since 01 Jan 09:15 (24 h 00 min)" in text
+    assert f"nobody acknowledged it: `cutcard do acknowledge alarm={down.id}`" in text
+
+
+def test_a_batch_out_of_play_says_since_when() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.event(ev.CardDrawn, "shoe", card="8S", back="blue")
+    bench = bench_with(t)
+    since = t.state.batches["A"].unfit_since
+    assert since is not None
+    bench.service.times = {since: 0, t.state.faults[0].since: 0}
+    lines = shown(bench, datetime(1970, 1, 1, 0, 5, tzinfo=UTC))
+    (batch,) = (line for line in lines if line.startswith("batch A"))
+    assert batch.endswith("OUT OF PLAY (wrong_back), since 19:00 (5 min)")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5, "less than a minute"),
+        (59, "less than a minute"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (3660, "1 h 01 min"),
+        (47 * 3600, "47 h 00 min"),
+        (49 * 3600, "2 days"),
+    ],
+)
+def test_how_long(seconds: int, words: str) -> None:
+    assert note._since(START.isoformat(), START + timedelta(seconds=seconds)).endswith(f"({words})")
+
+
+def test_unseen_cards_are_in_no_view_and_no_text() -> None:
+    """Law 7: the same table with other unseen cards says the same, whatever is wrong with it."""
+
+    def said(burn: str, hole: str) -> list[Any]:
+        t = Table()
+        t.open_to_shoe()
+        t.deal("1,2")
+        assert t.state.round is not None
+        cards = [replace(c, card=c.card if c.seen else hole) for c in t.state.round.cards]
+        drawn = {**t.state.shoe.drawn, burn: 1, hole: 1}
+        t.state = replace(
+            t.state,
+            round=replace(t.state.round, cards=tuple(cards)),
+            shoe=replace(t.state.shoe, drawn=drawn, unseen={burn: 1, hole: 1}),
+        )
+        t.event(ev.LinkDown, "shuffler", reason="unplugged")
+        t.event(ev.Jam, "shuffler", place="shelf", attempt=1)
+        bench = bench_with(t)
+        views = [view(bench.service, what) for what in ("status", "alarms", "faults", "expected")]
+        views[0]["shoe"].pop("drawn")
+        return [*views, shown(bench)]
+
+    assert said("8S", "TH") == said("2C", "3D")
