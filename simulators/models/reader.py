@@ -24,10 +24,10 @@ class HoleCardReader(Machine):
         self.hole: Card | None = None
         self.player: RoundDealer | None = None
 
-    def slide_in(self, up: Card, hole: Card) -> None:
-        """Put both cards in place, instead of any before; the reader looks."""
+    def slide_in(self, up: Card, hole: Card) -> str:
+        """Put both cards in place, instead of any before; what the reader sees."""
         self.up, self.hole = up, hole
-        self.look()
+        return self.look()
 
     def take_out(self) -> tuple[Card | None, Card | None]:
         cards, self.up, self.hole = (self.up, self.hole), None, None

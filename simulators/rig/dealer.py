@@ -247,6 +247,8 @@ class Dealer:
 
     def _open(self, first: str, second: str) -> Script:
         """S1: the devices inspected; each batch prepared and washed; then A shuffled, B after it."""
+        for device in (self.felt.rules.shoe, self.felt.rules.shuffler):
+            yield Tap("inspect", {"device": device})
         yield Tap("open")
         for batch in (first, second):
             for event in PREPARATION:
@@ -335,8 +337,9 @@ class Dealer:
             yield Pause(SETTLE_S)
             yield Tap("side_wagers_settled")
         hole = yield from self._draw("dealer")
+        natural = yield from self._look(mine[0])
         for place, hand in hands.items():
-            while total(hand)[0] != 21 and player_draws(hand, mine[0]):
+            while not natural and total(hand)[0] != 21 and player_draws(hand, mine[0]):
                 hand.append((yield from self._must_draw(place)))
         mine.append(hole or "")
         yield from self._own_hand(mine, all_bust=all(total(hand)[0] > 21 for hand in hands.values()))
@@ -344,6 +347,14 @@ class Dealer:
         yield Tap("round_settled")
         self.felt.pick_up()
         yield Count()
+
+    def _look(self, up: str) -> Generator[Step, None, bool]:
+        """R-25: with an ace or ten up, whether the reader tells that the dealer has a natural."""
+        if self.felt.rules.reader is None or up[0] not in "ATJQK":
+            return False
+        natural = self.felt.look()
+        yield None
+        return natural
 
     def _own_hand(self, hand: list[str], *, all_bust: bool) -> Script:
         before = len(hand)

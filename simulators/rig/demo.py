@@ -85,6 +85,7 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         plain["devices"] = {
             asked.rules.shoe: {"driver": shoe},
             asked.rules.shuffler: {"driver": "managed-shuffler"},
+            **{name: plain["devices"][name] for name in drivers if name == asked.rules.reader},
         }
         for device, section in plain["devices"].items():
             section["port"] = f"serial:{ports[device]}"

@@ -6,11 +6,13 @@ from random import Random
 
 from controller.table.profiles import FirstCardPolicy, TableRules
 from simulators.models.cards import Card, CuttingCard, Item, Stack, make_batch
+from simulators.models.reader import NATURAL, HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.table import DiscardRack, Holder, Layout, World
 from simulators.rig.referee import BURN, STUB, Referee
 from simulators.wire.bee_tek import BeeTek
+from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
 
@@ -43,10 +45,13 @@ class Felt:
         self.shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=rules.decks, now=now)
         self.shoe_wire = BeeTek(self.shoe) if shoe == BEE_TEK else ManagedShoe(self.shoe, decks=rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
-        self.wires: dict[str, ManagedShoe | ManagedShuffler | BeeTek] = {
+        self.reader = HoleCardReader(now=now)
+        self.wires: dict[str, ManagedShoe | ManagedShuffler | ManagedReader | BeeTek] = {
             rules.shoe: self.shoe_wire,
             rules.shuffler: self.shuffler_wire,
         }
+        if rules.reader is not None:
+            self.wires[rules.reader] = ManagedReader(self.reader)
         self.rack = DiscardRack()
         self.layout = Layout(rules.boxes)
         self._hands = Random(f"{seed}/hands")
@@ -126,6 +131,13 @@ class Felt:
         else:
             self.layout.deal(item, place)
         return item
+
+    def look(self) -> bool:
+        """Slide the dealer's first two cards into the reader, and back; whether its lamp tells a natural."""
+        up, hole = (item for item in self.layout.places["dealer"][:2] if isinstance(item, Card))
+        result = self.reader.slide_in(up, hole)
+        self.reader.take_out()
+        return result == NATURAL
 
     def pick_up(self) -> None:
         """All hands of the round go to the rack."""

@@ -30,7 +30,7 @@ from simulators.rig.dealer import Dealer, Stuck
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.view import View
 
-SHUFFLER = "managed-shuffler"
+SHUFFLER, READER = "managed-shuffler", "hole-card-reader"
 STALLED_S = 3600.0
 """Simulated seconds without any progress of the dealer after which a run is given up."""
 HOUR, DAY = 500_000, "2027-01-15"
@@ -58,7 +58,7 @@ class Stepped:
         self.dealer = Dealer(self.felt, self.view, seed, shoes, draws=draws)
         self.hosts = {name: MemoryHost(wire, name) for name, wire in self.felt.wires.items()}
         self.outputs: list[str] | None = None
-        self._drivers = {rules.shoe: shoe, rules.shuffler: SHUFFLER}
+        self._drivers = {rules.shoe: shoe, rules.shuffler: SHUFFLER, rules.reader: READER}
         self._seed = seed
         self._random = Random(f"{seed}/daemon")
         self._log = log
