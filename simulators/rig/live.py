@@ -259,16 +259,11 @@ class Live:
 
     # The loop
 
-    def run(
-        self, until: Callable[[], bool], tell: Callable[[], None] = lambda: None, *, dealer: bool = True
-    ) -> None:
-        """Play until `until` holds or the dealer is done. Raises DaemonGone, or Stuck of the dealer.
-
-        Without the `dealer`, who stands by, until it holds; simulated time does not jump then.
-        """
+    def run(self, until: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:
+        """Play until `until` holds or the dealer is done. Raises DaemonGone, or Stuck of the dealer."""
         seq, since = self.view.seq, self.elapsed
-        while not (dealer and self.dealer.done) and not until():
-            self.turn(dealer=dealer)
+        while not self.dealer.done and not until():
+            self.turn()
             tell()
             rests = self.dealer.wake is not None or (self.dealer.quiet and self._due() is not None)
             if self.view.seq != seq or rests:
@@ -277,26 +272,37 @@ class Live:
                 words = self.daemon.last_words()
                 raise DaemonGone(f"no fact for {STALLED_S:.0f} s, waiting for {self.dealer.doing}:\n{words}")
 
-    def turn(self, *, dealer: bool = True) -> None:
-        """Everything that can happen now, then wait for the next thing, or let the time at the table jump."""
+    def stand_by(self, until: Callable[[], bool]) -> None:
+        """Wait until `until` holds; the dealer does nothing meanwhile, and simulated time does not jump."""
+        since = self.elapsed
         self.look()
-        if self._line is None:
-            raise DaemonGone(f"the daemon went away:\n{self.daemon.last_words()}")
-        for request in self.dealer.turn(self.simulated) if dealer else ():
-            self._line.send(request)
+        while not until():
+            if self.elapsed - since > STALLED_S:
+                raise DaemonGone(f"waited in vain:\n{self.daemon.last_words()}")
+            self._wait(self._patience())
+            self.look()
+
+    def turn(self) -> None:
+        """Everything that can happen now, then wait for the next thing, or let the time at the table jump."""
+        line = self.look()
+        for request in self.dealer.turn(self.simulated):
+            line.send(request)
         self._pump()
-        if self._speed is None and dealer and self.dealer.quiet and not self.dealer.done:
+        if self._speed is None and self.dealer.quiet and not self.dealer.done:
             if (due := self._due()) is not None:
                 self.skip(due - self.simulated)
                 self._wait(0.0)
                 return
         self._wait(self._patience())
 
-    def look(self) -> None:
-        """Take in what is there, without waiting."""
+    def look(self) -> Line:
+        """Take in what is there, without waiting. Raises DaemonGone."""
         self.daemon.said_ready()  # later words are taken too, or the selector would never rest
         self._pump()
         self._hear()
+        if self._line is None:
+            raise DaemonGone(f"the daemon went away:\n{self.daemon.last_words()}")
+        return self._line
 
     def _due(self) -> float | None:
         """When the dealer or a machine next does something by itself, in simulated time."""

@@ -10,7 +10,9 @@ import pytest
 
 from controller.table.phases import TAPS
 from simulators import faults
+from simulators.rig.referee import BURN
 from tests.support.floor import MONEY, Floor, floor
+
 
 def into_the_shoe_all_the_same(table: Floor, batch: str) -> None:
     """What the incidents' dealers did: the cards go into the shoe without a word, and one is dealt."""
@@ -18,6 +20,15 @@ def into_the_shoe_all_the_same(table: Floor, batch: str) -> None:
     table.draw("box 1")
     (fault,) = (fault for fault in table.faults if fault["code"] == "stray_card")
     assert fault["blocks"] == "now"
+
+
+def certificate(table: Floor) -> dict[str, object]:
+    """What a vendor's certificate of a pre-shuffled batch says, all of it as it should be."""
+    rules = table.felt.rules
+    return {
+        "maker": "Maker", "model": "M1", "serial": "77", "operator": "0815", "at": "2026-11-29T10:00:00",
+        "decks": rules.decks, "cards": rules.batch_size, "result": "ok", "seal": "S-1", "seal_intact": True,
+    }  # fmt: skip
 
 
 @pytest.mark.rule("R-14", "R-36b", "R-22")
@@ -42,7 +53,7 @@ def test_inc_1_discards_in_the_shuffler_cycle_never_started_taken_out_and_not_de
 @pytest.mark.rule("R-14", "R-22")
 def test_inc_2_unshuffled_cards_stop_the_table_before_its_first_round_and_no_payment_is_proposed() -> None:
     with floor("INC-2") as table:
-        table.tap("open")
+        table.inspect_and_open()
         table.prepare("A")
         table.prepare("B")
         for event, args in (("cut", {"position": 26}), ("load_shoe", {"batch": "A"})):
@@ -75,10 +86,64 @@ def test_inc_3_the_batch_just_played_is_not_dealt_again_unshuffled_and_a_restart
         assert not MONEY.findall(table.said)
 
 
+@pytest.mark.rule("R-48", "R-75")
+def test_inc_4_a_pre_shuffled_batch_in_factory_order_is_found_by_the_cards_read() -> None:
+    with floor("INC-4") as table:
+        table.inspect_and_open()
+        table.tap("certificate", batch="A", **certificate(table))
+        table.prepare("B")
+        table.load_shuffler("B")
+        table.start_shuffle()
+        table.cut_and_load("A")
+        table.draw(BURN)
+        rounds = 0
+        while table.codes == []:
+            table.deal("1,2,3")
+            rounds += 1
+            assert rounds < 3, "a pattern in the cards read so far was not told"
+            table.settle_round()
+        (fault,) = table.faults
+        assert (fault["code"], fault["batch"]) == ("order_pattern", "A")
+        assert table.refused("bets_closed", boxes="1")[0] == "fault_latched"
+        assert table.refused("clear", fault=fault["id"])[0] == "cause_remains"
+        table.kill_and_start_again()
+        assert table.refused("bets_closed", boxes="1")[0] == "fault_latched"
+
+
+@pytest.mark.rule("R-36b", "R-55")
+def test_inc_6_sixteen_cards_in_a_shuffler_out_of_service_let_no_table_close_or_open_over_them() -> None:
+    with floor("INC-6") as table:
+        table.open()
+        table.proved()
+        table.tap("out_of_service", device="shuffler")
+        table.lift_out("B", count=36)
+        assert table.status["batches"]["B"]["cards"] == {"in_hand": 36, "shuffler": 16}
+        table.end_shoe()
+        assert table.refused("take_from_shuffler")[0] in ("out_of_service", "fault_latched", "not_shuffled")
+        table.tap("close")
+        assert table.refused("confirm_empty", device="shuffler")[0] == "shuffler_not_empty"
+        assert table.refused("count_batch", batch="B", cards=36)[0] == "batch_not_in_hand"
+        assert table.refused("close")[0] == "shuffler_not_empty"
+        table.kill_and_start_again()
+        assert table.refused("close")[0] == "shuffler_not_empty"
+        # the sixteen are found: the batches are whole, every device is empty, and the table closes
+        short = table.felt.piles.pop("B")
+        table.lift_out("B")
+        table.felt.piles["B"].add(short.give())
+        for batch in "AB":
+            table.tap("count_batch", batch=batch, cards=52)
+        for device in ("shoe", "shuffler"):
+            table.tap("confirm_empty", device=device)
+        table.tap("close")
+        assert table.phase == "closed"
+        table.felt.referee.check()
+        assert table.felt.referee.violations == []
+
+
 @pytest.mark.rule("R-76")
 def test_inc_7_a_shuffler_in_sort_mode_shuffles_no_batch_for_the_shoe() -> None:
     with floor("INC-7") as table:
-        table.tap("open")
+        table.inspect_and_open()
         table.prepare("A")
         table.prepare("B")
         table.load_shuffler("A")
@@ -98,3 +163,67 @@ def test_inc_7_a_shuffler_in_sort_mode_shuffles_no_batch_for_the_shoe() -> None:
         assert table.refused("take_from_shuffler")[0] in ("not_shuffled", "unexpected")
         assert table.refused("load_shoe", batch="A")[0] == "unexpected"
         assert table.felt.referee.shoes == []
+
+
+@pytest.mark.rule("R-13", "R-23")
+def test_inc_10_no_shuffle_before_a_player_has_looked_and_no_round_before_the_burn() -> None:
+    with floor("INC-10") as table:
+        table.inspect_and_open()
+        for event in ("inspect", "verify", "spread"):
+            table.tap(event, batch="A")
+        assert table.refused("wash", batch="A")[0] == "not_in_turn"
+        code, clause = table.refused("load_shuffler", batch="A")
+        assert (code, str(clause).startswith("13:69F-2.4")) == ("not_prepared", True)
+        for event in ("player_inspected", "wash"):
+            table.tap(event, batch="A")
+        table.felt.wash("A")
+        table.prepare("B")
+        table.load_shuffler("A")
+        table.start_shuffle()
+        table.swap(taken="A", loaded="B")
+        table.cut_and_load("A")
+        # the burn is missed: no bets are taken, and a hand dealt all the same is stopped at its second card
+        assert table.refused("bets_closed", boxes="1")[0] == "unexpected"
+        assert table.status["expected"][0] == "burn"
+        table.draw("box 1")
+        assert table.status["batches"]["A"]["cards"] == {"rack": 1, "shoe": 51}, "the first card is the burn"
+        table.draw("dealer")
+        assert table.codes == ["card_out_of_turn"]
+        assert table.refused("bets_closed", boxes="1")[0] == "fault_latched"
+        assert table.status["rounds"] == 0
+
+
+@pytest.mark.rule("R-23")
+def test_inc_10_a_new_dealer_burns_a_card_before_the_next_round() -> None:
+    with floor("INC-10 change") as table:
+        table.open()
+        table.tap("dealer_change")
+        assert table.refused("bets_closed", boxes="1")[0] == "unexpected"
+        table.draw(BURN)
+        table.tap("bets_closed", boxes="1")
+        assert table.codes == []
+
+
+@pytest.mark.rule("R-34")
+def test_inc_11_the_dealers_card_is_skipped_play_goes_on_nothing_is_shifted_and_it_is_added() -> None:
+    with floor("INC-11", decks=2) as table:
+        table.open()
+        table.tap("bets_closed", boxes="1,4")
+        places = ["box 1", "box 4", "box 1", "box 4"]
+        drawn = [table.draw(place) for place in places]
+        table.tap("dealer_skipped", card="first")
+        dealt = table.status["round"]["cards"]
+        assert [card["to"] for card in dealt] == places
+        assert [card["card"] for card in dealt] == [card.face for card in drawn], "nothing was shifted"
+        added = table.draw("dealer")
+        assert table.phase == "hole_card"
+        assert table.status["round"]["cards"][4] == {"to": "dealer", "card": added.face}
+        table.draw("dealer")
+        assert table.status["round"]["cards"][5] == {"to": "hole", "card": None}
+        table.settle_round()
+        table.deal("1,4")
+        table.settle_round()
+        assert table.codes == []
+        assert table.status["rounds"] == 2
+        table.felt.referee.check()
+        assert table.felt.referee.violations == []

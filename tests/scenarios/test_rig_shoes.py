@@ -47,12 +47,14 @@ def test_s1_each_batch_is_inspected_and_verified_before_any_is_shuffled() -> Non
     world = Stepped(rules(), "open")
     world.run(lambda: world.view.phase == "first_loaded")
     steps = [
-        (e.fact.kind, e.fact.data.get("batch"))
+        (e.fact.kind, e.fact.data.get("batch", e.fact.data.get("device")))
         for e in world.journal.entries()
         if e.fact.source == "operator"
     ]
     inspection = ["inspect", "verify", "spread", "player_inspected", "wash"]
     assert steps == [
+        ("inspect", "shoe"),
+        ("inspect", "shuffler"),
         ("open", None),
         *((kind, "A") for kind in inspection),
         *((kind, "B") for kind in inspection),

@@ -1,4 +1,4 @@
-"""A real table for incidents: the daemon as its own process, machines on ptys, hands that do as a test says."""
+"""A real table for incidents: daemon as its own process, machines on ptys, hands that do as a test says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MONEY = re.compile(r"(?i)compensat|refund|reimburs|goodwill|pay (the|a) player|g
 
 
 class Floor:
-    """Everything is done by hand here; each act waits until the daemon has journaled what the machines saw."""
+    """Everything is done by hand here; each act waits until what the machines saw is journaled."""
 
     def __init__(self, place: Place, live: Live) -> None:
         self.place, self.live = place, live
@@ -87,8 +87,7 @@ class Floor:
 
     def settle(self, until: Callable[[], bool] = lambda: True) -> None:
         """Until `until` holds and the daemon has journaled everything that the machines saw."""
-        self.live.look()
-        self.live.run(lambda: self.live.dealer.settled() and until(), dealer=False)
+        self.live.stand_by(lambda: self.live.dealer.settled() and until())
 
     def pass_time(self, seconds: float) -> None:
         self.live.skip(seconds)
@@ -100,6 +99,11 @@ class Floor:
         self.settle()
 
     # What hands do, told to the table step by step
+
+    def inspect_and_open(self) -> None:
+        for device in (self.felt.rules.shoe, self.felt.rules.shuffler):
+            self.tap("inspect", device=device)
+        self.tap("open")
 
     def prepare(self, batch: str, *, wash: bool = True) -> None:
         for event in PREPARATION:
@@ -145,7 +149,7 @@ class Floor:
 
     def open(self, *, burn: bool = True) -> None:
         """S1, with batch A in the shoe and batch B in the shuffler, its cycle running."""
-        self.tap("open")
+        self.inspect_and_open()
         self.prepare("A")
         self.prepare("B")
         self.load_shuffler("A")
@@ -164,6 +168,17 @@ class Floor:
         self.settle()
         self.tap("collect_rack", gauge="full")
         self.felt.empty_rack(batch)
+
+    def deal(self, boxes: str) -> None:
+        """The initial deal of a round, the dealer's second card with it (R-24)."""
+        self.tap("bets_closed", boxes=boxes)
+        seats = [f"box {number}" for number in boxes.split(",")]
+        for place in (*seats, "dealer", *seats, "dealer"):
+            self.draw(place)
+
+    def settle_round(self) -> None:
+        self.tap("round_settled")
+        self.felt.pick_up()
 
     # What hands do without a word
 
