@@ -346,8 +346,6 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
         case "cut":
             least, most = cut_range(rules, state)
             return [(f"position={least}..{most}", {"position": least})]
-        case "reshuffle_by_hand" if dry:
-            return [("", {})]
         case "void_round" if dry and (state.phase not in IN_ROUND or not _rack(state)):
             return [(f"reason={'|'.join(VOID)}", {"reason": "shoe_dry"})]
     return []

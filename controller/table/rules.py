@@ -313,8 +313,6 @@ def awaited(state: TableState) -> str | None:
     pending = next(iter(state.pending.values()), None)
     if pending is not None:
         return f"the {pending.device} to answer {pending.name}"
-    if state.shuffler.stage.value in ("starting", "running"):
-        return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
     waits: dict[str, str] = {
         "burn_due": "the first card from the shoe, to the rack unseen (burn)",
         "dealing": "the next card of the initial deal",
@@ -324,6 +322,8 @@ def awaited(state: TableState) -> str | None:
     }
     if state.phase is Phase.CLOSING and state.shuffler.batch is not None:
         return f"batch {state.shuffler.batch} to come out of the shuffler"
-    if state.shoe.batch is not None and state.shoe.empty:
-        return None
-    return waits.get(state.phase.value)
+    dry = state.shoe.batch is not None and state.shoe.empty
+    waited = None if dry else waits.get(state.phase.value)
+    if waited is None and state.shuffler.stage.value in ("starting", "running"):
+        return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
+    return waited
