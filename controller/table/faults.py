@@ -45,7 +45,7 @@ FAULTS: dict[str, FaultKind] = {
         Blocks.SWAP,
         "a batch left the shuffler without a completed shuffle",
         "load it into the shuffler again, run a full cycle, then have a supervisor clear this",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     "cards_inside": FaultKind(
         Blocks.SWAP,
@@ -63,7 +63,7 @@ FAULTS: dict[str, FaultKind] = {
         Blocks.SWAP,
         "the shuffle did not complete and counts for nothing",
         "run a full cycle on the batch in the shuffler",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     "foreign_cycle": FaultKind(
         Blocks.SWAP,

@@ -297,7 +297,9 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
     match FAULTS[fault.code].gone:
         case "always":
             return True
-        case "batch_proved":
+        case "batch_proved" | "proved_or_replaced" as cause:
+            if cause == "proved_or_replaced" and batch is not None and batch.replaced > fault.again:
+                return True
             proved = [b for b in state.batches.values() if _mended(rules, b)]
             return state.phase is Phase.CLOSED or (bool(proved) and batch in (None, *proved))
         case "shuffler_accounted":
