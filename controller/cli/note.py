@@ -47,6 +47,8 @@ CYCLES = {
     "running": "being shuffled",
     "proved": "shuffled, waits for its turn",
 }
+MEANWHILE = ("cut_due", "cut_done", "cutting_card_in", "between_rounds", "side_wagers", "playing")
+"""Phases in which nobody waits for the shuffler."""
 STEPS = {
     "received": "to be inspected",
     "inspected": "inspected, to be verified by a supervisor",
@@ -74,9 +76,10 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
     yield from _next(s)
-    for name in sorted({*s["ports"], *s["devices"]}):
+    for place, name in enumerate(sorted({*s["ports"], *s["devices"]})):
         device = s["devices"].get(name, {})
-        yield row(name, _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False)))
+        says = _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False))
+        yield row("" if place else "devices", f"{name}: {says}")
     if s["stopped"]:
         yield row("STOPPED", s["stopped"])
     yield from alarms(s["alarms"], now)
@@ -101,8 +104,10 @@ def _shoe(s: Answer) -> str:
     card = shoe["cutting_card"]
     if card["seen"]:
         words += f", cutting card out at {card['at']}" if card["at"] else ", cutting card out"
-    if shoe["closing"] == "this_round":
-        words += "; ends with this round"
+    if shoe["closing"] == "one_more_round":
+        words += "; one more round"
+    elif shoe["closing"] == "this_round":
+        words += "; ends with this round" if s["round"] else "; it has ended"
     return words
 
 
@@ -131,7 +136,8 @@ def _next(s: Answer) -> Iterator[str]:
     for text, roles in s["allowed_to"].items():
         yield row(name, f"{text} ({_or(roles)})")
         name = ""
-    if s["awaiting"]:
+    shuffling = s["shuffler"]["cycle"] in ("starting", "running")
+    if s["awaiting"] and not (shuffling and s["phase"] in MEANWHILE):
         yield row("waiting", f"for {s['awaiting']}")
     elif not s["allowed_to"]:
         yield row(name, "nothing from you")

@@ -69,7 +69,9 @@ def test_a_table_in_play() -> None:
     assert "next        " + "dealer_change (dealer or supervisor)" in lines
     assert "            bets_closed boxes=1,2,5 (dealer or supervisor)" in lines
     assert "            shuffle_now (supervisor)" in lines
-    assert "waiting     for the shuffler to complete its cycle on batch B" in lines
+    assert not [line for line in lines if line.startswith("waiting")], "nobody waits for the shuffler now"
+    t.tap("bets_closed", boxes="1")
+    assert "waiting     for the next card of the initial deal" in shown(bench_with(t))
 
 
 def test_the_last_round_of_a_shoe_is_told() -> None:
