@@ -18,8 +18,10 @@ import typer
 from controller import log
 from controller.cli import app, client, exits
 from controller.config import ConfigInvalid
+from controller.factlog import MemoryJournal
 from controller.table.inputs import Trouble
 from firmware_bridge import errors
+from firmware_bridge.clock import SystemClock
 from tests.support.control import running
 from tests.unit.test_config_tables import CONTRACT
 
@@ -228,6 +230,23 @@ def test_do_and_status(cutcard: Cutcard, at: Path) -> None:
     found = json.loads(cutcard("status", "--json", "--socket", at).out)
     assert (found["fact"], found["refused"]["code"]) == (6, "unexpected")
     assert found["allowed_to"]["verify batch=A"] == ["supervisor"]
+
+
+def test_a_refused_event_leaves_with_exit_4_and_is_in_the_journal(cutcard: Cutcard, tmp_path: Path) -> None:
+    log.configure("critical")
+    journal, at = MemoryJournal(SystemClock()), tmp_path / "t.sock"
+    with running(at, journal):
+        before = json.loads(cutcard("status", "--json", "--socket", at).out)
+        ran = cutcard("do", "bets_closed", "boxes=1", "--socket", at)
+        after = json.loads(cutcard("status", "--json", "--socket", at).out)
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == (
+        "cutcard: refused (unexpected): bets_closed is not expected now: the table is in phase closed "
+        "[13:69F-2.6]; expected now: open\n"
+    )
+    entry = list(journal.entries())[-1]
+    assert (entry.seq, entry.fact.kind, entry.fact.data["clause"]) == (after["fact"], "refused", "13:69F-2.6")
+    assert {**before, "fact": 0} == {**after, "fact": 0, "refused": None}
 
 
 def test_arguments_that_are_none(cutcard: Cutcard, at: Path) -> None:

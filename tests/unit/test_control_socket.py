@@ -24,6 +24,7 @@ from controller.factlog import MemoryJournal
 from controller.record import Entry
 from controller.service import Reply
 from controller.table.inputs import Fact, OperatorEvent, Role
+from controller.table.phases import TAPS, TRANSITIONS, Phase
 from firmware_bridge.clock import SystemClock
 from firmware_bridge.errors import Busy
 from tests.support.control import Client, masked, running, serving
@@ -93,6 +94,25 @@ def test_a_refusal_is_told_to_followers_and_kept(table: Path) -> None:
         refusal, _ = after.pop("refused"), before.pop("refused")
         assert (refusal["fact"], refusal["at"], refusal["who"]) == (fact["fact"], fact["at"], me)
         assert after == {**before, "fact": fact["fact"]}
+
+
+def test_every_event_at_the_wrong_time_is_refused_with_its_clause_and_journaled(path: Path) -> None:
+    journal = MemoryJournal(SystemClock())
+    here = {t.trigger for t in TRANSITIONS if t.tap and Phase.CLOSED in t.sources}
+    wrong = [event for event in TAPS if event not in here]
+    assert len(wrong) > 30
+    with running(path, journal), Client(path) as client:
+        before = client.ask({"get": "status"})["status"]
+        answers = [client.ask({"do": event}) for event in wrong]
+        after = client.ask({"get": "status"})["status"]
+    assert {answer["refused"] for answer in answers} == {"unexpected"}
+    assert [answer["expected"] for answer in answers] == [before["expected"]] * len(wrong)
+    assert all(answer["clause"] for answer in answers)
+    facts = [entry.fact for entry in journal.entries(before["fact"])]
+    assert [(f.kind, f.data["event"], f.data["clause"]) for f in facts] == [
+        ("refused", event, answer["clause"]) for event, answer in zip(wrong, answers, strict=True)
+    ]
+    assert {**after, "fact": 0, "refused": None} == {**before, "fact": 0}
 
 
 def test_the_same_key_is_one_event_over_any_connection(path: Path) -> None:
