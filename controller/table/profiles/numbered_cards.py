@@ -117,7 +117,11 @@ CARDS: tuple[Rule, ...] = (
         V,
         "Bart Carter shuffle: about a deck of the rack is shuffled and goes back into the shoe in stacks",
         clause="13:69F-2B.1; 13:69F-2.1",
-        left_out=SOON,
+        code=(
+            T + "irregular:_judge_bart_carter",
+            T + "irregular:_bart_carter",
+        ),
+        journal=("bart_carter",),
     ),
     Rule(
         "R-11",

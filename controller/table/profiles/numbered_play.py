@@ -15,7 +15,12 @@ PLAY: tuple[Rule, ...] = (
         V,
         "a card found face up is not used: discard rack, or the segregated area of a double shoe",
         clause="13:69F-2.15(a)",
-        left_out=SOON,
+        code=(
+            T + "shoe_events:_card",
+            T + "round:FACE_UP",
+            T + "state:Place",
+        ),
+        journal=("card_drawn",),
     ),
     Rule(
         "R-32",
@@ -38,7 +43,15 @@ PLAY: tuple[Rule, ...] = (
         A,
         "drawn in error and exposed: the next hand's card, or burned (New Jersey: recalled)",
         clause="SD 20:18:15:28",
-        left_out=SOON,
+        code=(
+            T + "irregular:_judge_drawn_in_error",
+            T + "irregular:_after_drawn_in_error",
+        ),
+        journal=(
+            "drawn_in_error",
+            "exposed",
+        ),
+        left_out="in part: who refused a card and draws no more is not entered in this version",
     ),
     Rule(
         "R-34",
@@ -46,7 +59,15 @@ PLAY: tuple[Rule, ...] = (
         "a dealer who skipped a card of the own hand takes it later; cards that lie are not shifted (New "
         "Jersey: recalled)",
         clause="SD 20:18:15:28",
-        left_out=SOON,
+        code=(
+            T + "irregular:_judge_dealer_skipped",
+            T + "irregular:_reordered",
+            T + "irregular:_judge_drawn_in_error",
+        ),
+        journal=(
+            "dealer_skipped",
+            "drawn_in_error",
+        ),
     ),
     Rule(
         "R-35",
@@ -75,7 +96,13 @@ PLAY: tuple[Rule, ...] = (
         A,
         "a box without a card is out for the round; one with a single card gets its second after all others",
         clause="SD 20:18:15:28",
-        left_out=SOON,
+        code=(
+            T + "irregular:_judge_box_skipped",
+            T + "irregular:_reordered",
+        ),
+        journal=("box_skipped",),
+        left_out="in part: a missed draw made good, and hands called dead at the player's wish, are not "
+        "entered in this version",
     ),
     Rule(
         "R-36a",
