@@ -247,7 +247,7 @@ class Dealer:
 
     def _open(self, first: str, second: str) -> Script:
         """S1: the devices inspected; each batch prepared and washed; then A shuffled, B after it."""
-        for device in (self.felt.rules.shoe, self.felt.rules.shuffler):
+        for device in self.felt.wires:
             yield Tap("inspect", {"device": device})
         yield Tap("open")
         for batch in (first, second):

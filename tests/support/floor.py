@@ -101,7 +101,7 @@ class Floor:
     # What hands do, told to the table step by step
 
     def inspect_and_open(self) -> None:
-        for device in (self.felt.rules.shoe, self.felt.rules.shuffler):
+        for device in self.felt.wires:
             self.tap("inspect", device=device)
         self.tap("open")
 
