@@ -8,8 +8,6 @@ V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
 T = "controller.table."
 HAND = "not built yet: `check` refuses the mode hand-dealt"
 
-SOON = "not built yet: it comes with the rest of the whole table"
-
 CARDS: tuple[Rule, ...] = (
     Rule(
         "R-01",

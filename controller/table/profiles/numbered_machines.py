@@ -9,8 +9,6 @@ T = "controller.table."
 ONE_DECK = "not built yet: `check` knows the game blackjack alone; one-deck games come later"
 ELSEWHERE = "out of scope: another jurisdiction's rule"
 
-SOON = "not built yet: it comes with the rest of the whole table"
-
 MACHINES: tuple[Rule, ...] = (
     Rule(
         "R-42",

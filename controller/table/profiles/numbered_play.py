@@ -7,8 +7,6 @@ from controller.table.profiles.rule import CHECK, Rule, Switch, Tag
 V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
 T = "controller.table."
 
-SOON = "not built yet: it comes with the rest of the whole table"
-
 PLAY: tuple[Rule, ...] = (
     Rule(
         "R-31",
