@@ -19,7 +19,7 @@ from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box
-from controller.table.state import Dealt, Place, Round, TableState
+from controller.table.state import Closing, Dealt, Place, Round, TableState
 
 if TYPE_CHECKING:
     from controller.table.draft import Draft
@@ -238,7 +238,7 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
     batch = _shoe_batch(state)
     if tap.args.get("batch", batch) != batch:
         return _same_batch(batch)
-    if not state.shoe.empty:
+    if not dry(state):
         return Refusal("shoe_not_empty", "the round goes on with the cards in the shoe", "13:69F-2.15(f)")
     cards = _rack(state)
     if not cards:
@@ -248,8 +248,15 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
 
 
 def _by_hand(state: TableState, data: Data) -> TableState:
-    dry_in = state.phase if state.phase in IN_ROUND else None
-    return replace(closing.hand_shuffled(state, data), dry_in=dry_in)
+    after = closing.hand_shuffled(state, data)
+    if state.phase not in IN_ROUND:
+        return after
+    return replace(with_shoe(after, empty=True, closing=Closing.THIS_ROUND), dry_in=state.phase)
+
+
+def dry(state: TableState) -> bool:
+    """Whether the shoe has no card left, by its own word or because all came out."""
+    return state.shoe.empty or not state.batches[_shoe_batch(state)].at(Place.SHOE)
 
 
 def cut_range(rules: TableRules, state: TableState) -> tuple[int, int]:
@@ -341,12 +348,11 @@ def _bart_carter(state: TableState, data: Data) -> TableState:
 
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
     """The taps that a dry shoe calls for; what goes wrong otherwise is told when it does."""
-    dry = state.shoe.empty
     match event:
         case "cut":
             least, most = cut_range(rules, state)
             return [(f"position={least}..{most}", {"position": least})]
-        case "void_round" if dry and (state.phase not in IN_ROUND or not _rack(state)):
+        case "void_round" if dry(state) and (state.phase not in IN_ROUND or not _rack(state)):
             return [(f"reason={'|'.join(VOID)}", {"reason": "shoe_dry"})]
     return []
 

@@ -81,7 +81,8 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
     else:
         draft.add(event.kind, data, secret)
     _judge_card(draft, event, to, batch, foreign=foreign, seen=seen)
-    draft.gone("shoe_dry", batch=batch)
+    if batch is not None and draft.state.batches[batch].at(Place.SHOE):
+        draft.gone("shoe_dry", batch=batch)
     _empty_by_count(draft)
 
 
@@ -165,7 +166,7 @@ def _judge_empty(draft: Draft) -> None:
 
 def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict[str, Any]:
     """After a restart of the shoe: how many cards it drew that this table did not see, if it can tell."""
-    if was_boot is None or state.shoe.batch is None:
+    if was_boot is None or not _holds_cards(state):
         return {}
     drawn, told = event.status.get("drawn"), _told(state)
     if event.boot == was_boot:
@@ -179,6 +180,11 @@ def _forgot(state: TableState, event: ev.LinkUp) -> bool:
     return isinstance(drawn, int) and drawn < _told(state)
 
 
+def _holds_cards(state: TableState) -> bool:
+    """Whether a start of the shoe may have cost a card: while its rack is shuffled by hand it is empty."""
+    return state.shoe.batch is not None and state.phase not in OUT_OF_SHOE
+
+
 def _told(state: TableState) -> int:
     """How many cards the shoe's own counter should show."""
     return state.shoe.count + state.shoe.foreign + state.shoe.returned
@@ -186,7 +192,7 @@ def _told(state: TableState) -> int:
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
     """A shoe that started again while it held cards is not trusted until the counts agree (S9)."""
-    if was_boot is None or draft.state.shoe.batch is None:
+    if was_boot is None or not _holds_cards(draft.state):
         return
     changed = event.boot != was_boot
     if changed or _forgot(draft.state, event):

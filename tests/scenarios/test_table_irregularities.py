@@ -172,7 +172,7 @@ def test_r35_the_shoe_counts_from_nothing_again_and_is_believed() -> None:
         assert t.state.shoe.unaccounted == unaccounted
 
 
-@pytest.mark.rule("R-35", "R-54")
+@pytest.mark.rule("R-35")
 def test_r35_a_card_may_come_twice_out_of_a_shoe_that_was_shuffled_in_between_but_not_while_it_lies() -> None:
     t = dry_in(Phase.PLAYING)
     t.tap("reshuffle_by_hand")

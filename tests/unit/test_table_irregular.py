@@ -286,7 +286,7 @@ def test_the_unseen_ones_are_counted_right_after_a_card_was_hidden() -> None:
     assert t.state.shoe.unseen == {burn: 1}
 
 
-@pytest.mark.rule("R-22", "R-54")
+@pytest.mark.rule("R-22")
 def test_a_foreign_hidden_card_with_the_face_of_the_burn_card_leaves_the_burn_unseen() -> None:
     t = table()
     burn = t.lying[Place.RACK][0]
