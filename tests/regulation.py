@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ class Test(NamedTuple):
     name: str
 
 
+@cache
 def tests() -> dict[str, list[Test]]:
     """The tests of each marked rule, by file and name."""
     found: dict[str, list[Test]] = {}
