@@ -148,11 +148,13 @@ def _next(s: Answer) -> Iterator[str]:
 
 def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
     latched = alarm.get("latched", True)
-    about = "".join(f", {what} {alarm[what]}" for what in ("batch", "device") if alarm[what])
+    about = [f"batch {alarm['batch']}"] if alarm["batch"] else []
+    about += [alarm["device"]] if alarm["device"] else []
+    what = f"{alarm['what']} ({', '.join(about)})" if about else alarm["what"]
     since = _since(alarm["since_at"], now)
     if alarm.get("state") == "gone":
-        since = f", gone{_since(alarm['gone_at'], now)}"
-    yield row(f"{'fault' if latched else 'alarm'} {alarm['id']}", f"{alarm['what']}{about}{since}")
+        since = _since(alarm["gone_at"], now, "gone since")
+    yield row(f"{'fault' if latched else 'alarm'} {alarm['id']}", what + since)
     yield row("", f"{alarm['cause']} ({alarm['code']})")
     if alarm.get("state") == "gone":
         yield row("", f"nobody acknowledged it: `cutcard do acknowledge alarm={alarm['id']}`")

@@ -96,7 +96,7 @@ def test_what_is_wrong_since_when_and_what_to_do() -> None:
     bench.clock.advance(180)
     down, stray = bench.service.state.faults
     lines = shown(bench)
-    first = lines.index(f"alarm {down.id}    a device does not answer, device shuffler, since 09:00 (15 min)")
+    first = lines.index(f"alarm {down.id}    a device does not answer (shuffler), since 09:00 (15 min)")
     assert lines[first + 1 : first + 4] == [
         "            shuffler: unplugged (device_down)",
         "            play goes on: check its cable and power",
@@ -112,7 +112,7 @@ def test_what_is_wrong_since_when_and_what_to_do() -> None:
     bench.clock.advance(86_400)
     text = "\n".join(shown(bench))
     assert "acknowledged by ann" in text
-    assert "gone, since 01 Jan 09:15 (24 h 00 min)" in text
+    assert ", gone since 01 Jan 09:15 (24 h 00 min)" in text
     assert f"nobody acknowledged it: `cutcard do acknowledge alarm={down.id}`" in text
 
 
