@@ -208,7 +208,7 @@ def test_s9_restart_in_mid_round_resumes_the_same_round_batch_and_cutting_card_f
     t.open_to_shoe()
     t.deal("1,4")
     t.event(ev.CutCard)
-    before = t.state
+    before = replace(t.state, shuffler=replace(t.state.shuffler, started_us=0))  # nobody can time that cycle
     restarted(t, state="shuffling", inside=52)
     for name in ("phase", "round", "rounds", "shoe", "batches", "shuffler", "faults", "last_boxes"):
         assert getattr(t.state, name) == getattr(before, name), name

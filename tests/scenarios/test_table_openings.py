@@ -5,16 +5,15 @@ Before every input the state is written as a checkpoint and read back: a restart
 
 from __future__ import annotations
 
-from itertools import permutations
 from typing import Any
 
 import pytest
 
 from controller.table.draft import Decision
-from controller.table.inputs import Hour, Input, OperatorEvent, Refusal, Role
+from controller.table.inputs import Hour, Input, Refusal, Role
 from controller.table.state import Place, checkpoint, restore
 from devices import events as ev
-from tests.support.table import STEPS, Table, table_rules
+from tests.support.table import Table, table_rules
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 TUESDAY, WEDNESDAY = "2026-01-06", "2026-01-07"
@@ -139,16 +138,6 @@ def test_inc10_no_cards_are_shuffled_that_no_player_inspected():
     assert (refusal.code, refusal.clause) == ("not_prepared", "13:69F-2.4(b)-(e)")
     assert refusal.expected == ("player_inspected batch=A",)
     assert t.phase == "opening"
-
-
-@pytest.mark.rule("R-13")
-def test_no_other_order_of_the_five_steps_prepares_a_batch():
-    start = opened().state
-    for order in permutations(STEPS):
-        t = Restarting(state=start)
-        for step in order:
-            t.give(OperatorEvent(step, {"batch": "A"}, f"who {step}", SUPERVISOR))
-        assert (t.state.batches["A"].prep.value == "washed") == (order == STEPS), order
 
 
 @pytest.mark.rule("R-07")
