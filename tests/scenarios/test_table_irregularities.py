@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.table.inputs import Trouble
 from controller.table.phases import Phase
 from controller.table.rules import awaited, expected
 from controller.table.state import Closing, Place
@@ -149,12 +150,28 @@ def test_r35_before_the_shoe_is_empty_nobody_shuffles() -> None:
 @pytest.mark.rule("R-35")
 def test_r35_a_fault_of_the_shuffler_does_not_stop_the_round() -> None:
     t = dry_in(Phase.PLAYING)
-    t.event(ev.CycleCompleted, "shuffler", cycle=99, token=None, count=52, mode="shuffle", composition={})
-    assert "foreign_cycle" in t.codes
+    t.give(Trouble("settings_mismatch", "the shuffler is set to sort", "shuffler"))
+    assert t.codes == ["settings_mismatch"]
     t.tap("reshuffle_by_hand")
     t.tap("cut", position=20)
     t.tap("load_shoe", batch="A")
     assert t.state.phase is Phase.RESHUFFLE_BURN
+
+
+@pytest.mark.rule("R-35", "R-55")
+@pytest.mark.parametrize("steps", [1, 2])
+def test_r35_a_dead_card_found_while_the_rack_is_shuffled_strands_no_round(steps: int) -> None:
+    t = dry_in(Phase.PLAYING)
+    ways = [("reshuffle_by_hand", {}), ("cut", {"position": 20}), ("load_shoe", {"batch": "A"})]
+    for event, args in ways[:steps]:
+        t.tap(event, **args)
+    t.tap("dead_card", batch="A")
+    assert t.refused("replace_batch", SUPERVISOR, batch="A").code != "unexpected"
+    for event, args in ways[steps:]:
+        t.tap(event, **args)
+    t.draw()
+    t.tap("round_settled")
+    assert (t.state.phase, t.state.batches["A"].unfit) == (Phase.SHOE_END, "dead_card")
 
 
 @pytest.mark.rule("R-35", "R-69")
