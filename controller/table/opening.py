@@ -221,7 +221,10 @@ def out_of_turn(state: TableState, batch: str) -> bool:
 
 
 def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    """Any patron may have a pre-shuffled batch shuffled before it is dealt (R-49)."""
+    """Any patron may have a pre-shuffled batch shuffled before it is dealt (R-49).
+
+    Whoever comes to an idle table may have the batch that lay in the machine inspected and shuffled (R-21).
+    """
     certified = [b for b in state.batches.values() if b.proof and b.proof.how is Shuffled.CERTIFICATE]
     if "batch" not in tap.args and len(certified) != 1:
         raise ValueError(f"batch={'|'.join(b.id for b in certified) or 'NAME'} is missing")
@@ -230,9 +233,21 @@ def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
     if state.shoe.batch == batch and held.prep is Prep.CERTIFIED:
         why = f"batch {batch} is in the shoe: end the shoe"
         return Refusal("batch_in_use", why, DEMANDED, ("shuffle_now",))
+    if held not in certified and _lay_stored(state, held):
+        return {"batch": batch, "inspect": True}
     if held not in certified:
         return Refusal("not_certified", f"batch {batch} is not used on a certificate alone", DEMANDED)
     return {"batch": batch}
+
+
+def _lay_stored(state: TableState, held: Batch) -> bool:
+    """Whether the batch was taken out of the machine for the first player since the table was idle."""
+    nobody_since = bool(state.shoe.number) and not state.last_boxes
+    return nobody_since and held.proof is not None and bool(held.at(Place.IN_HAND))
+
+
+def _demand(state: TableState, data: Mapping[str, Any]) -> TableState:
+    return with_batch(state, data["batch"], prep=Prep.VERIFIED) if data.get("inspect") else state
 
 
 def give_up(draft: Draft, before: TableState, batch: str, why: str) -> None:
@@ -327,6 +342,7 @@ APPLY: dict[str, Apply] = {
     "wash": _stepped(Prep.WASHED),
     "certificate": _certified,
     "proof_given_up": _given_up,
+    "shuffle_demanded": _demand,
     "dead_card": _card_is_dead,
     "replace_batch": _replaced,
 }

@@ -92,6 +92,39 @@ def test_s8_who_arrives_may_inspect_the_spread_cards():
     assert t.state.phase.value == "between_rounds"
 
 
+@pytest.mark.rule("R-21", "R-13")
+@pytest.mark.parametrize("late", [False, True], ids=["in hand", "at its cut"])
+def test_s8_a_player_may_ask_that_the_stored_batch_is_inspected_and_shuffled_again(late: bool) -> None:
+    t = rack_full()
+    assert t.refused("shuffle_demanded", batch="B").code == "not_certified"
+    t.tap("idle")
+    t.tap("spread")
+    t.tap("resume")
+    assert t.refused("shuffle_demanded", batch="B").code == "not_certified"
+    t.take()
+    if late:
+        t.tap("load_shuffler", batch="A")
+        t.start()
+    t.tap("shuffle_demanded", batch="B")
+    assert t.state.batches["B"].proof is None
+    if late:
+        t.complete()
+        t.take()
+    assert t.refused("load_shuffler", batch="B").code == "not_prepared"
+    for step in ("spread", "player_inspected", "wash"):
+        t.tap(step, batch="B")
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    if late:
+        assert t.refused("load_shoe", batch="A").code == "unexpected"
+    t.complete()
+    t.take()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.cut_and_load("B", offer="2")
+    assert (t.state.shoe.batch, t.state.shoe.number) == ("B", 2)
+
+
 def test_s8_a_round_in_play_is_finished_first_and_says_what_is_expected():
     t = dealt()
     t.deal("2")
