@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.irregular_shoe import Irregular
 from tests.support.twice import Run, played_twice
 
 
@@ -28,8 +29,17 @@ def test_unseen_cards_change_no_output(decks: int, seeds: range, shoe: str) -> N
         assert len(first.unseen) > decks * 10
 
 
+@pytest.mark.rule("R-63", "R-31", "R-32", "R-34", "R-35")
+def test_unseen_cards_change_no_output_of_a_shoe_in_which_everything_goes_wrong() -> None:
+    for seed in range(20, 23):
+        first = played_twice(1, seed, kind=Irregular)
+        kinds = {entry.fact.kind for entry in first.world.journal.entries()}
+        assert kinds >= {"drawn_in_error", "dealer_skipped", "void_round", "reshuffle_by_hand"}
+        assert len(first.unseen) >= 8 <= len(first.later)
+
+
 def test_the_outputs_do_show_what_may_be_seen() -> None:
     """The check can fail: a seen card swapped for another one changes the outputs."""
-    first = Run(1, 3, None, None)
-    second = Run(1, 3, [1, 3], None)
+    first = Run(1, 3)
+    second = Run(1, 3, unseen=[1, 3])
     assert first.lines != second.lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -19,6 +19,7 @@ from simulators.models.cards import Card
 from simulators.rig.referee import BURN, STUB
 from simulators.rig.stepped import Stepped
 
+T = TypeVar("T")
 BATCHES = (BatchRules("A", "red"), BatchRules("B", "blue"))
 REFUSED = (
     ("bets_closed", {"boxes": "99"}),
@@ -37,36 +38,27 @@ class Run:
         self,
         decks: int,
         seed: object,
-        unseen: list[int] | None,
-        draws: list[int] | None,
         shoe: str = "managed-shoe",
+        *,
+        twin: Run | None = None,
+        unseen: Sequence[int] = (),
     ) -> None:
         self.info, self.debug, self.printed = io.StringIO(), io.StringIO(), io.StringIO()
-        with redirect_stdout(self.printed), redirect_stderr(self.printed):
-            self._play(decks, seed, unseen, draws, shoe)
-
-    def _play(
-        self, decks: int, seed: object, unseen: list[int] | None, draws: list[int] | None, shoe: str
-    ) -> None:
+        self.seed, self.twin = seed, twin
+        self.unseen: list[int] = []
         senses = load(shoe).senses
         rules = TableRules("BJ-07", 7, decks, BATCHES, settle_first=True, shoe_senses=senses)
         log = both_levels(self.info, self.debug)
-        self.world = Stepped(rules, seed, 1, shoe=shoe, draws=draws, log=log)
-        self.lines = self.world.listen()
-        self.sent = {name: sent_to(host.endpoint) for name, host in self.world.hosts.items()}
-        self.world.run(lambda: self.world.view.phase == "burn_due" and not self.world.felt.shoe.empty)
-        self.order = [card for card in self.world.felt.shoe.contents() if isinstance(card, Card)]
-        if unseen is not None:
-            self.permute(unseen)
-        self.unseen: list[int] = []
-        self.watch_draws()
-        self.world.run(lambda: self.world.view.rounds == 1)
-        for event, args in REFUSED:
-            answer = self.world.tap(event, **args)
-            assert answer["ok"] is False
-            self.lines.append(json.dumps(answer))
-        self.world.run(lambda: self.world.view.phase == "shoe_end" and self.world.felt.shoe.empty)
-        self.world.settle(1)
+        draws = None if twin is None else twin.world.dealer.draws
+        with redirect_stdout(self.printed), redirect_stderr(self.printed):
+            self.world = Stepped(rules, seed, 1, shoe=shoe, draws=draws, log=log)
+            self.lines = self.world.listen()
+            self.sent = {name: sent_to(host.endpoint) for name, host in self.world.hosts.items()}
+            self.world.run(lambda: self.world.view.phase == "burn_due" and not self.world.felt.shoe.empty)
+            self.order = [card for card in self.world.felt.shoe.contents() if isinstance(card, Card)]
+            self.permute(unseen if twin is None else twin.unseen)
+            self.play()
+            self.world.settle(1)
         shown = [json.dumps(entry_json(e, masked=False)) for e in unkeyed(self.world)]
         self.outputs = {
             "lines": self.lines,
@@ -77,13 +69,29 @@ class Run:
             "show": shown,
         }
 
-    def permute(self, unseen: list[int]) -> None:
+    def play(self) -> None:
+        """The rig's dealer plays the shoe."""
+        self.watch_draws()
+        self.world.run(lambda: self.world.view.rounds == 1)
+        self.refused()
+        self.world.run(lambda: self.world.view.phase == "shoe_end" and self.world.felt.shoe.empty)
+
+    def refused(self) -> None:
+        for event, args in REFUSED:
+            answer = self.world.tap(event, **args)
+            assert answer["ok"] is False
+            self.lines.append(json.dumps(answer))
+
+    @property
+    def dealt(self) -> list[str]:
+        """The faces of all cards as they came out of the shoe."""
+        return [h.data["face"] for h in self.world.felt.shoe.happenings if h.kind == "drawn"]
+
+    def permute(self, unseen: Sequence[int]) -> None:
         """The same cards at the unseen places, in another order."""
         shoe = self.world.felt.shoe
         places = [i for i, item in enumerate(shoe.contents()) if isinstance(item, Card)]
-        moved, third = [self.order[i] for i in unseen], max(1, len(unseen) // 3)
-        moved = moved[third:] + moved[:third]
-        for index, card in zip(unseen, moved, strict=True):
+        for index, card in zip(unseen, turned([self.order[i] for i in unseen]), strict=True):
             shoe.swap_in(places[index], card)
 
     def watch_draws(self) -> None:
@@ -99,6 +107,12 @@ class Run:
             return item
 
         felt.draw = watched  # type: ignore[method-assign]
+
+
+def turned(cards: Sequence[T]) -> list[T]:
+    """The cards in another order."""
+    third = max(1, len(cards) // 3)
+    return [*cards[third:], *cards[:third]]
 
 
 def both_levels(info: io.StringIO, debug: io.StringIO) -> Any:
@@ -148,12 +162,11 @@ def lengths(row: Any) -> tuple[int, ...]:
     return (len(row.data), len(row.sealed or b""), len(row.hidden or ""))
 
 
-def played_twice(decks: int, seed: object, shoe: str = "managed-shoe") -> Run:
+def played_twice(decks: int, seed: object, shoe: str = "managed-shoe", kind: type[Run] = Run) -> Run:
     """Play a shoe and its twin; every output that exists is the same, and the journal of the same lengths."""
-    first = Run(decks, seed, None, None, shoe)
-    second = Run(decks, seed, first.unseen, first.world.dealer.draws, shoe)
-    dealt = [item.face for item in second.world.felt.rack.contents() if isinstance(item, Card)]
-    assert [card.face for card in first.order] != dealt, "nothing was permuted"
+    first = kind(decks, seed, shoe)
+    second = kind(decks, seed, shoe, twin=first)
+    assert second.dealt != first.dealt, "nothing was permuted"
     assert second.unseen == first.unseen
     for name, lines in first.outputs.items():
         assert second.outputs[name] == lines, f"seed {seed}: {name} tells an unseen card"
