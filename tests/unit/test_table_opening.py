@@ -8,6 +8,7 @@ from controller.table.inputs import Hour, Refusal, Role
 from controller.table.rules import expected
 from controller.table.state import Place, Prep, Shuffled
 from controller.table.view import snapshot
+from devices import events as ev
 from tests.support.table import STEPS, Table, table_rules
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
@@ -89,6 +90,20 @@ def test_a_batch_is_prepared_only_while_all_its_cards_are_in_hand():
     t.tap("bets_closed", boxes="1")
     assert t.refused("inspect", batch="B").code == "unexpected"
     assert t.refused("wash", batch="B").code == "unexpected"
+
+
+@pytest.mark.rule("R-19", "R-21")
+def test_at_an_idle_table_a_player_may_look_again_and_the_batch_stays_ready():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("idle")
+    t.end_shoe()
+    assert t.refused("player_inspected").code == "batch_not_in_hand"
+    t.tap("spread")
+    assert t.refused("spread").clause == "58 Pa. Code 633a.5(g)"
+    for _ in range(2):
+        t.tap("player_inspected")
+    assert (prep(t), t.state.batches["A"].cards) == (Prep.WASHED, {Place.IN_HAND: 52})
 
 
 # --- certificates ---
@@ -238,7 +253,13 @@ def test_a_batch_is_replaced_only_with_all_its_cards_out_of_the_devices():
         assert where in refusal.why
     t.complete()
     t.tap("shuffle_now")
-    t.end_shoe()
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    assert t.refused("replace_batch", SUPERVISOR, batch="A").code == "batch_in_use", (
+        "the rack is not seen yet"
+    )
+    t.tap("collect_rack", gauge="full")
     t.tap("replace_batch", SUPERVISOR, batch="A")
     assert t.state.batches["A"].cards == {Place.IN_HAND: 52}
 
