@@ -79,6 +79,8 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     for place, name in enumerate(sorted({*s["ports"], *s["devices"]})):
         device = s["devices"].get(name, {})
         says = _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False))
+        if s["reader"] == {"device": name, "in_use": False}:
+            says += "; the table deals without it"
         yield row("" if place else "devices", f"{name}: {says}")
     if s["stopped"]:
         yield row("STOPPED", s["stopped"])

@@ -54,6 +54,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "rounds": state.rounds,
         "day": state.day,
         "inspected": dict(state.inspected),
+        "reader": None if rules.reader is None else {"device": rules.reader, "in_use": not state.no_reader},
         "devices": {
             name: {
                 "up": d.up,

@@ -9,6 +9,7 @@ import pytest
 from controller.table.inputs import Role
 from controller.table.phases import Phase
 from controller.table.rules import expected
+from controller.table.view import snapshot
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Unknown
 from tests.support.table import Table, table_rules
@@ -221,6 +222,7 @@ def test_an_error_lets_the_round_end_and_the_next_one_only_without_the_reader() 
     assert "no_reader" in expected(t.rules, t.state)
     t.tap("no_reader", SUPERVISOR)
     assert "no_reader" not in expected(t.rules, t.state)
+    assert snapshot(t.rules, t.state)["reader"] == {"device": "reader", "in_use": False}
     assert t.refused("no_reader", SUPERVISOR).code == "already_so"
     t.tap("clear", SUPERVISOR, fault=fault)
     t.deal_with("KS")
