@@ -1,4 +1,4 @@
-"""Idle tables, closing, and a shuffler that goes out of service (R-19, R-21, R-36b, S5, S8, S10)."""
+"""Idle tables, closing, and a shuffler that goes out of service (R-19, R-21, R-36b, S8, S10)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,10 @@ from typing import TYPE_CHECKING, Any
 from controller.table import args
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
-from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import Phase
-from controller.table.profiles import Discretionary, TableRules
-from controller.table.state import (
-    READY,
-    Batch,
-    Closing,
-    Cycle,
-    Ending,
-    Place,
-    Proof,
-    Shuffled,
-    TableState,
-)
+from controller.table.profiles import TableRules
+from controller.table.state import Closing, Cycle, Ending, Place, TableState
 from devices.events import Sense
 
 if TYPE_CHECKING:
@@ -180,7 +169,7 @@ def _count(state: TableState, data: Mapping[str, Any]) -> TableState:
         state = move_all(state, batch, place, Place.IN_HAND)
     if not data["inside"]:
         return with_batch(state, batch, counted=data["cards"])
-    state = move(state, batch, data["inside"], Place.IN_HAND, Place.SHUFFLER)
+    state = with_batch(move(state, batch, data["inside"], Place.IN_HAND, Place.SHUFFLER), batch, counted=None)
     return _not_confirmed(with_shuffler(state, batch=batch), data["device"])
 
 
@@ -245,7 +234,7 @@ def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     if batch is None:
         if "cards" in tap.args:
             raise ValueError("no card is known to be inside: leave cards out")
-        return {}
+        return {"surplus": 0}
     out = args.whole(tap.args, "cards")
     if not 0 <= out <= 2 * rules.batch_size:
         raise ValueError(f"cards is a number from 0 to {2 * rules.batch_size}")
@@ -257,6 +246,8 @@ def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
 def _confirm(state: TableState, data: Mapping[str, Any]) -> TableState:
     device, looked = data["device"], dict(state.first_to_look)
     looked.pop(device, None)
+    if data["confirmed"] and "surplus" in data:
+        state = with_shuffler(state, surplus=0)
     if data["confirmed"]:
         return replace(state, empty=(*state.empty, device), first_to_look=looked)
     if not data["inside"]:
@@ -346,46 +337,6 @@ def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
         look = (f"confirm_empty {_look(rules, state, rules.shuffler)[0]}",)
         return Refusal("not_confirmed_empty", "see that no card is left in the shuffler", OUT_OF_USE, look)
     return {"manual": True, "empty": [rules.shuffler]}
-
-
-def judge_hand_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    """Between two shoes: at a table without its shuffler, or the same batch again by a switch (S5)."""
-    batch = args.batch(rules, tap.args)
-    held = state.batches[batch]
-    if held.unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
-    if not state.manual and not _same_again(rules, state, batch):
-        why = "the shuffler shuffles; by hand only after `shuffle_now`, where the table's switch says so"
-        return Refusal("not_by_hand", why, "13:69F-2.2(d)")
-    if held.at(Place.IN_HAND) + held.at(Place.RACK) != rules.batch_size:
-        return Refusal("batch_not_whole", f"not every card of batch {batch} is in hand or in the rack")
-    if held.prep not in READY:
-        return Refusal("not_prepared", f"batch {batch} is not prepared", "13:69F-2.4")
-    return {"batch": batch}
-
-
-def _same_again(rules: TableRules, state: TableState, batch: str) -> bool:
-    return (
-        rules.discretionary is Discretionary.SAME_BATCH
-        and state.phase is Phase.RACK_FULL
-        and state.shoe.by_choice
-        and batch == state.shoe.last_batch
-    )
-
-
-def hand_shuffled(state: TableState, data: Mapping[str, Any]) -> TableState:
-    """The rack is emptied: no card of another batch lies in it when the next shoe begins (R-08)."""
-    batch: str = data["batch"]
-    for each in state.batches:
-        state = move_all(state, each, Place.RACK, Place.IN_HAND)
-    state = with_batch(state, batch, proof=Proof("", 0, Shuffled.HAND), cut=False)
-    return replace(state, cutter=None, declined=())
-
-
-def again(state: TableState, held: Batch) -> bool:
-    """The batch of the last shoe goes in once more, shuffled by hand: it is the same turn (S5)."""
-    by_hand = held.proof is not None and held.proof.how is Shuffled.HAND
-    return by_hand and not state.manual and held.id == state.shoe.last_batch
 
 
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, closing
+from controller.table import args, by_hand
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
@@ -231,7 +231,7 @@ def no_longer_dry(draft: Draft, before: TableState) -> None:
 def _judge_by_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.phase in IN_ROUND:
         return _by_hand_in_round(rules, state, tap)
-    return closing.judge_hand_shuffle(rules, state, tap)
+    return by_hand.judge(rules, state, tap)
 
 
 def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -248,7 +248,7 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
 
 
 def _by_hand(state: TableState, data: Data) -> TableState:
-    after = closing.hand_shuffled(state, data)
+    after = by_hand.shuffled(state, data)
     if state.phase not in IN_ROUND:
         return after
     return replace(with_shoe(after, empty=True, closing=Closing.THIS_ROUND), dry_in=state.phase)

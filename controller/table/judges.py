@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from controller.table import args, closing, cutting_card, daily, irregular, opening, people, reader
+from controller.table import args, by_hand, closing, cutting_card, daily, irregular, opening, people, reader
 from controller.table.args import Judge, Judged
 from controller.table.draft import no_cut
 from controller.table.faults import FAULTS
@@ -185,7 +185,7 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
         return irregular.judge_load(rules, state, tap)
     batch = args.batch(rules, tap.args)
     held, other = state.batches[batch], state.batches[rules.other(batch)]
-    again = closing.again(state, held)
+    again = by_hand.again(state, held)
     if batch == state.shoe.last_batch and not (again or state.manual):
         return _alternation(batch)
     if held.at(Place.IN_HAND) != rules.batch_size:

@@ -272,9 +272,9 @@ class TableState:
     """`seq` is the number of the last fact applied; it equals the journal's.
 
     `day` is the gaming day, `inspected` the day on which each device was last found in order (R-42), `empty`
-    are devices confirmed empty, `first_to_look` who of two people saw one empty so far. `manual`: the table was
-    opened without its shuffler. `dry_in` is the phase in which the shoe ran out, while its rack is shuffled
-    (R-35). `no_reader`: dealt without the reader (R-36a).
+    are devices confirmed empty, `first_to_look` who of two people saw one empty. `manual`: it was opened
+    without its shuffler. `dry_in` is the phase in which the shoe ran out, while its rack is shuffled (R-35).
+    `no_reader`: dealt without the reader (R-36a).
     """
 
     seq: int = 0

@@ -34,7 +34,12 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             "closing": shoe.closing.value,
             "senses": sorted(rules.shoe_senses),
         },
-        "shuffler": {"batch": shuffler.batch, "cycle": shuffler.stage.value, "counter": shuffler.counter},
+        "shuffler": {
+            "batch": shuffler.batch,
+            "cycle": shuffler.stage.value,
+            "counter": shuffler.counter,
+            "out": shuffler.out,
+        },
         "batches": {
             batch.id: {
                 "back": rules.back(batch.id),
@@ -52,6 +57,8 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         },
         "round": None if state.round is None else _round(state),
         "rounds": state.rounds,
+        "manual": state.manual,
+        "confirmed_empty": list(state.empty),
         "day": state.day,
         "inspected": dict(state.inspected),
         "reader": None if rules.reader is None else {"device": rules.reader, "in_use": not state.no_reader},

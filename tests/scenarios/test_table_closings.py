@@ -271,7 +271,7 @@ def test_s10_from_every_phase_without_a_shoe_each_batch_is_counted_and_each_devi
     t = at()
     assert t.state.phase.value == at.__name__
     t.tap("close")
-    assert t.state.phase.value == "closing"
+    assert (t.state.phase.value, t.state.taken) == ("closing", None)
     inside = t.state.batch_at(Place.SHUFFLER)
     if inside is not None:
         assert t.refused("count_batch", batch=inside, cards=52).code == "batch_not_in_hand"
@@ -503,7 +503,9 @@ def test_inc6_said_to_be_empty_and_counted_short_sends_people_back_to_the_machin
     assert (t.codes, t.state.empty) == ([], ("shuffler",))
     t.tap("close")
     t.tap("count_batch", batch="A", cards=52)
+    t.tap("count_batch", batch="B", cards=52)
     t.tap("count_batch", batch="B", cards=36)
+    assert t.state.batches["B"].counted is None
     assert t.codes == ["cards_inside"]
     assert t.state.empty == ()
     assert t.state.batches["B"].cards == {Place.IN_HAND: 36, Place.SHUFFLER: 16}
@@ -631,8 +633,9 @@ def test_a_manual_opening_is_refused_while_cards_may_be_in_the_machine():
     assert t.refused("confirm_empty", device="shuffler").code == "shuffler_not_empty"
     link_down(t)
     t.tap("confirm_empty", device="shuffler")
+    assert t.state.shuffler.surplus == 3
     t.tap("confirm_empty", SUPERVISOR, who="sue", device="shuffler")
-    t.links_up()
+    assert t.state.shuffler.surplus == 0
     t.tap("open", mode="manual-shoe")
 
 

@@ -97,7 +97,7 @@ CARDS: tuple[Rule, ...] = (
             T + "judges:_judge_collect",
             T + "rules:_after_collect",
             T + "evolve:_load_shuffler",
-            T + "closing:hand_shuffled",
+            T + "by_hand:shuffled",
         ),
         journal=("collect_rack", "load_shuffler", "fault_latched: rack_wrong_back"),
     ),
@@ -168,7 +168,7 @@ CARDS: tuple[Rule, ...] = (
         code=(
             T + "judges:_judge_shuffle_now",
             T + "judges:_judge_load_shoe",
-            T + "closing:_same_again",
+            T + "by_hand:same_again",
         ),
         journal=("shuffle_now", "start_shuffle", "batch_proved"),
         switch=Switch(
