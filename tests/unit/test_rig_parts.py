@@ -6,6 +6,7 @@ import pytest
 
 from controller.record import Entry
 from controller.table.inputs import Fact
+from simulators.rig import demo
 from simulators.rig.bench import as_text
 from simulators.rig.bench_rows import Row, percentile
 from simulators.rig.bench_wire import angel_eye_stream, packets
@@ -90,3 +91,8 @@ def test_a_fact_told_twice_counts_once() -> None:
     view.take(line)
     view.take(line)
     assert (view.cards, view.seq, view.last_card) == (1, 1, "8S")
+
+
+def test_the_demos_time_jumps_so_no_cycle_is_too_short() -> None:
+    with demo.set_up(demo.TABLE + "[rules]\nleast_cycle_s = 60\ndeck_age_h = 24\n") as place:
+        assert (place.rules.least_cycle_s, place.rules.deck_age_h) == (0, 24)
