@@ -176,3 +176,8 @@ TRANSITIONS: tuple[Transition, ...] = (
 
 TAPS: tuple[str, ...] = tuple(dict.fromkeys(t.trigger for t in TRANSITIONS if t.tap))
 """Every operator event that is built, in the order of play."""
+TAPPED_IN: dict[str, frozenset[Phase]] = {
+    event: frozenset(phase for t in TRANSITIONS if t.tap and t.trigger == event for phase in t.sources)
+    for event in TAPS
+}
+"""The phases in which each may be tapped."""

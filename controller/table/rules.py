@@ -26,7 +26,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
-from controller.table.phases import RESHUFFLING, TRANSITIONS, Phase
+from controller.table.phases import RESHUFFLING, TAPPED_IN, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState, checkpoint
 from devices.events import Sense
@@ -105,15 +105,11 @@ def accepts(rules: TableRules, state: TableState, tap: OperatorEvent) -> bool:
 
 
 def _out_of_phase(state: TableState, event: str) -> Refusal | None:
-    taps = [t for t in TRANSITIONS if t.tap and t.trigger == event]
-    if not taps:
+    if event not in TAPPED_IN:
         return Refusal("unknown_event", f"there is no operator event {event!r} in this version")
-    if any(state.phase in t.sources for t in taps):
+    if state.phase in TAPPED_IN[event]:
         return None
-    return Refusal(
-        "unexpected",
-        f"{event} is not expected now: the table is in phase {state.phase.value}",
-    )
+    return Refusal("unexpected", f"{event} is not expected now: the table is in phase {state.phase.value}")
 
 
 def _blocked(state: TableState, event: str) -> Refusal | None:
