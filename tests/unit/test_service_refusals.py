@@ -10,7 +10,7 @@ import pytest
 
 from controller.record import Entry
 from controller.service import REFUSED
-from controller.table.inputs import Observed, Refusal, Role
+from controller.table.inputs import Hour, Observed, Refusal, Role
 from controller.views import view
 from devices import events as ev
 from tests.unit.test_service_commits import Bench, break_on, tap, up
@@ -139,3 +139,10 @@ def test_who_may_do_what_is_expected(bench: Bench) -> None:
         f"acknowledge alarm={alarm.id}": ["dealer", "supervisor", "technician"],
     }
     assert list(status["allowed_to"]) == status["expected"]
+
+
+def test_a_right_that_the_rules_narrow_is_told_as_narrow(bench: Bench) -> None:
+    """A dealer inspects cards, and a supervisor alone the devices (R-42)."""
+    bench.give(Hour(500_000, "2027-01-15"))
+    allowed = view(bench.service, "status")["allowed_to"]
+    assert allowed == {"inspect device=shoe": ["supervisor"], "inspect device=shuffler": ["supervisor"]}
