@@ -246,17 +246,20 @@ CARDS: tuple[Rule, ...] = (
     Rule(
         "R-21",
         A,
-        "an idle table with a shuffler: the spread batch goes in, the one inside comes out and is used",
+        "an idle table with a shuffler: the spread batch goes in, the one inside comes out and is used; "
+        "who comes may have it inspected",
         clause="58 Pa. Code 633a.5(g)(2)",
         code=(
             T + "closing:_judge_resume",
             T + "opening:_idle_step",
+            T + "opening:_lay_stored",
         ),
         journal=(
             "idle",
             "spread",
             "player_inspected",
             "resume",
+            "shuffle_demanded",
         ),
         left_out="in part: that the machine stores a batch securely is a matter of its approval (R-64)",
     ),
