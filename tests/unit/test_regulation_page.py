@@ -98,8 +98,10 @@ def test_every_rule_has_code_and_a_test_or_a_reason() -> None:
 def test_the_code_of_the_table_exists() -> None:
     for name in {name: None for rule in RULES for name in rule.code}:
         module, _, thing = name.partition(":")
-        assert (regulation.HOUSE / regulation.module_path(name)).is_file(), name
+        source = (regulation.HOUSE / regulation.module_path(name)).read_text()
         assert not thing or hasattr(import_module(module), thing), name
+        made_here = rf"^(?:def |class ){thing}\b|^{thing}\b[^=\n]*= "
+        assert not thing or re.search(made_here, source, re.MULTILINE), f"{name} is only imported there"
 
 
 def added() -> Iterator[str]:
