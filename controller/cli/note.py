@@ -82,6 +82,10 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
         if s["reader"] == {"device": name, "in_use": False}:
             says += "; the table deals without it"
         yield row("" if place else "devices", f"{name}: {says}")
+    without = ["the shuffler (out of service)"] if s["shuffler"]["out"] else []
+    without += ["the hole-card reader"] if s["reader"] and not s["reader"]["in_use"] else []
+    if without:
+        yield row("without", " and ".join(without))
     if s["stopped"]:
         yield row("STOPPED", s["stopped"])
     yield from alarms(s["alarms"], now)

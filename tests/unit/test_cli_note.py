@@ -18,7 +18,7 @@ from controller.table.phases import Phase
 from controller.table.state import READY, Cycle, Place, Prep
 from controller.views import view
 from devices import events as ev
-from tests.support.table import Table
+from tests.support.table import Table, table_rules
 from tests.unit.test_service_commits import Bench, tap, up
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,6 +83,14 @@ def test_the_last_round_of_a_shoe_is_told() -> None:
     assert shown(bench_with(t))[2] == (
         "shoe        number 1, batch A, 45 cards left, cutting card out at box 2; ends with this round"
     )
+
+
+def test_what_the_table_does_without_is_told() -> None:
+    t = Table(table_rules(reader="reader"))
+    t.open_to_shoe()
+    assert not [line for line in shown(bench_with(t)) if line.startswith("without")]
+    t.state = replace(t.state, no_reader=True, shuffler=replace(t.state.shuffler, out=True))
+    assert "without     the shuffler (out of service) and the hole-card reader" in shown(bench_with(t))
 
 
 def test_what_is_wrong_since_when_and_what_to_do() -> None:
