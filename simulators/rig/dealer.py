@@ -244,6 +244,7 @@ class Dealer:
                 other = rules.other(batch)
                 yield from self._swap(taken=other, loaded=batch)
                 batch = other
+        yield from self._close(rules.other(batch))
 
     def _open(self, first: str, second: str) -> Script:
         """S1: the devices inspected; each batch prepared and washed; then A shuffled, B after it."""
@@ -269,7 +270,15 @@ class Dealer:
         raise Stuck("the shuffler did not start its cycle")
 
     def _swap(self, *, taken: str, loaded: str) -> Script:
-        """S4: wait for the proof, take the shuffled batch out, put the other in and see its cycle start."""
+        """S4: take the shuffled batch out, put the other in and see its cycle start."""
+        yield from self._take_out(taken)
+        yield Tap("load_shuffler", {"batch": loaded})
+        self.felt.load_shuffler(loaded)
+        yield from self._shuffle()
+        yield Pause(PREPARE_S)
+
+    def _take_out(self, taken: str) -> Script:
+        """Wait for the proof of the batch in the shuffler, and take it out."""
         yield Until(lambda: self.view.cycle == "proved", f"the shuffle of batch {taken}")
         for _ in range(TRIES):
             yield Tap("take_from_shuffler")
@@ -279,10 +288,17 @@ class Dealer:
         else:
             raise Stuck(f"the shuffler did not let batch {taken} out")
         self.felt.take_tray(taken)
-        yield Tap("load_shuffler", {"batch": loaded})
-        self.felt.load_shuffler(loaded)
-        yield from self._shuffle()
-        yield Pause(PREPARE_S)
+
+    def _close(self, stored: str) -> Script:
+        """S10: all cards in hand, each batch counted, every device found empty."""
+        yield Tap("close")
+        yield from self._take_out(stored)
+        for batch, pile in self.felt.piles.items():
+            yield Tap("count_batch", {"batch": batch, "cards": len(pile)})
+        yield Count()
+        for device in self.felt.wires:
+            yield Tap("confirm_empty", {"device": device})
+        yield Tap("close")
 
     def _cut_and_load(self, batch: str) -> Script:
         size, least = self.felt.rules.batch_size, self.felt.rules.least_behind_cutting_card
