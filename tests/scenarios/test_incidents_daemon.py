@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.table.patterns import NEW_DECK
 from controller.table.phases import TAPS
 from simulators import faults
 from simulators.rig.referee import BURN
@@ -96,14 +97,12 @@ def test_inc_4_a_pre_shuffled_batch_in_factory_order_is_found_by_the_cards_read(
         table.start_shuffle()
         table.cut_and_load("A")
         table.draw(BURN)
-        rounds = 0
-        while table.codes == []:
-            table.deal("1,2,3")
-            rounds += 1
-            assert rounds < 3, "a pattern in the cards read so far was not told"
-            table.settle_round()
+        table.deal("1,2,3")
         (fault,) = table.faults
         assert (fault["code"], fault["batch"]) == ("order_pattern", "A")
+        read = [f for f in table.facts("card_drawn") if f["card"] and f["fact"] < fault["since"]]
+        assert len(read) == NEW_DECK, "as soon as the cards read prove it"
+        table.settle_round()
         assert table.refused("bets_closed", boxes="1")[0] == "fault_latched"
         assert table.refused("clear", fault=fault["id"])[0] == "cause_remains"
         table.kill_and_start_again()
@@ -111,7 +110,7 @@ def test_inc_4_a_pre_shuffled_batch_in_factory_order_is_found_by_the_cards_read(
 
 
 @pytest.mark.rule("R-36b", "R-55")
-def test_inc_6_sixteen_cards_in_a_shuffler_out_of_service_let_no_table_close_or_open_over_them() -> None:
+def test_inc_6_no_table_closes_or_opens_over_sixteen_cards_in_a_shuffler_out_of_service() -> None:
     with floor("INC-6") as table:
         table.open()
         table.proved()
@@ -135,7 +134,9 @@ def test_inc_6_sixteen_cards_in_a_shuffler_out_of_service_let_no_table_close_or_
         for device in ("shoe", "shuffler"):
             table.tap("confirm_empty", device=device)
         table.tap("close")
-        assert table.phase == "closed"
+        assert table.status["phase"] == "closed"
+        table.tap("open", mode="manual-shoe")
+        assert table.status["batches"]["B"]["cards"] == {"in_hand": 52}
         table.felt.referee.check()
         assert table.felt.referee.violations == []
 
@@ -216,7 +217,7 @@ def test_inc_11_the_dealers_card_is_skipped_play_goes_on_nothing_is_shifted_and_
         assert [card["to"] for card in dealt] == places
         assert [card["card"] for card in dealt] == [card.face for card in drawn], "nothing was shifted"
         added = table.draw("dealer")
-        assert table.phase == "hole_card"
+        assert table.status["phase"] == "hole_card"
         assert table.status["round"]["cards"][4] == {"to": "dealer", "card": added.face}
         table.draw("dealer")
         assert table.status["round"]["cards"][5] == {"to": "hole", "card": None}

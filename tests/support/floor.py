@@ -61,9 +61,9 @@ class Floor:
     def status(self) -> dict[str, Any]:
         return dict(ask(self.place.control, {"get": "status"})["status"])
 
-    @property
-    def phase(self) -> str:
-        return str(self.status["phase"])
+    def facts(self, kind: str) -> list[dict[str, Any]]:
+        """The facts of a kind, as they were heard."""
+        return [fact for _, fact in sorted(self.live.acknowledged.items()) if fact["kind"] == kind]
 
     @property
     def faults(self) -> list[dict[str, Any]]:
