@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, cast
 
@@ -330,10 +330,12 @@ def initial(rules: TableRules, seq: int = 0) -> TableState:
 
 def checkpoint(state: TableState) -> dict[str, Any]:
     """The whole state as plain data, for the checkpoint fact. Holds no unseen card at a shoe's end."""
-    return cast("dict[str, Any]", _plain(asdict(state)))
+    return cast("dict[str, Any]", _plain(state))
 
 
 def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, dict):

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from controller.table.draft import Decision
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import Ended, Fact, Observed, OperatorEvent, Refusal, Role
-from controller.table.phases import IN_ROUND, Phase
-from controller.table.profiles import FirstCardPolicy, TableRules
+from controller.table.phases import IN_ROUND, RESHUFFLING, Phase
+from controller.table.profiles import Discretionary, FirstCardPolicy, TableRules
 from controller.table.rules import decide
 from controller.table.state import Cycle, Fault, Place, TableState
 from devices.events import CardDrawn, LinkUp
@@ -23,6 +23,9 @@ from tests.support.explore_moves import SHOE, Move, fresh
 ONE_BATCH_EACH = (Place.SHUFFLER, Place.SHOE, Place.TABLE, Place.RACK)
 PLAYED = frozenset({"box 1", "box 2", "dealer", "hole", "play"})
 NONE: frozenset[str] = frozenset()
+STEPS = ("inspect", "verify", "spread", "player_inspected", "wash")
+ASIDE = ("burn", "stub", "face_up")
+"""Where a card goes that nobody plays."""
 
 
 class Broken(AssertionError):
@@ -30,7 +33,12 @@ class Broken(AssertionError):
 
 
 class Room(NamedTuple):
-    """`rounds_left` None: as many as you like. `hidden`: faces nobody has seen, no part of the identity."""
+    """`rounds_left` None: as many as you like. `hidden`: faces nobody has seen, no part of the identity.
+
+    `steps` are those of the preparation that each batch went through, `certified` the batches with a paper,
+    `by_hand` those shuffled by hand, `dry` that a round waits for its rack, `by_choice` that the licensee
+    ended the shoe, `looks` the uses of the reader in this round.
+    """
 
     last: str | None = None
     shoe: str | None = None
@@ -44,12 +52,27 @@ class Room(NamedTuple):
     dealt: bool = False
     cut_seen: bool = False
     rounds_left: int | None = None
+    steps: tuple[tuple[str, int], ...] = ()
+    certified: frozenset[str] = NONE
+    by_hand: frozenset[str] = NONE
+    dry: bool = False
+    manual: bool = False
+    by_choice: bool = False
+    looks: int = 0
     hidden: frozenset[str] = NONE
 
-    def key(self, name: Any) -> tuple[Any, ...]:
+    def key(self, name: Any, *, again: bool) -> tuple[Any, ...]:
         """The memory with the batches by other names."""
-        shuffled, cut = frozenset(map(name, self.shuffled)), frozenset(map(name, self.cut))
-        return (name(self.shoe), shuffled, cut, *self[4:-1])
+        sets = (self.shuffled, self.cut, self.certified, self.by_hand)
+        rest = self._replace(last=None, shoe=name(self.shoe), shuffled=NONE, cut=NONE, certified=NONE)
+        steps = tuple(sorted((name(batch), n) for batch, n in self.steps))
+        named = (frozenset(map(name, each)) for each in sets)
+        by_choice = self.by_choice and again
+        return (*named, *rest._replace(by_hand=NONE, steps=steps, by_choice=by_choice, hidden=NONE))
+
+    def ready(self, batch: str) -> bool:
+        """Whether the batch went through one of the two ways of 13:69F-2.4(a)."""
+        return batch in self.certified or dict(self.steps).get(batch, 0) == len(STEPS)
 
 
 def check(holds: bool, law: str) -> None:
@@ -76,9 +99,14 @@ def state_holds(rules: TableRules, state: TableState, room: Room) -> None:
     if shoe.batch is not None:
         held = state.batches[shoe.batch]
         check(held.at(Place.SHOE) == max(0, size - shoe.count), "M1: the shoe holds what has not come out")
-        check(not held.at(Place.SHUFFLER) and not held.at(Place.IN_HAND), "M6: a batch in play is in play")
-        check(held.proof is None and not held.cut, "M4: a proof and a cut serve one shoe")
-    check((state.phase in IN_ROUND) == room.in_round, "M6: a round begins and ends by its taps")
+        check(not held.at(Place.SHUFFLER), "M6: a batch in play is in play")
+        mid = state.phase in (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD)
+        check(mid or not held.at(Place.IN_HAND), "M6: a batch in play is in play")
+        check(mid or (held.proof is None and not held.cut), "M4: a proof and a cut serve one shoe")
+    check((state.phase in RESHUFFLING) == room.dry, "M6: the rack is shuffled in a round by its tap alone")
+    check(
+        (state.phase in (*IN_ROUND, *RESHUFFLING)) == room.in_round, "M6: rounds begin and end by their taps"
+    )
     check((state.round is not None) == room.in_round, "M6: a round begins and ends by its taps")
 
 
@@ -103,6 +131,8 @@ def step(rules: TableRules, before: TableState, move: Move, found: Decision, roo
         room = _tap(rules, before, move.given, found, room)
     elif move.means in ("card", "foreign card"):
         room = _card(before, found.states[0], found.facts[0], room)
+    elif move.means in ("look", "failed look"):
+        room = _look(before, after, room)
     elif move.means == "cutting card":
         room = _cutting_card(rules, before, room, late=False)
     else:
@@ -119,11 +149,59 @@ def _old_tokens(state: TableState) -> list[str]:
 def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decision, room: Room) -> Room:
     args = tap.args
     batch = str(args.get("batch"))
-    if tap.event != "clear":
+    if tap.event not in ("clear", "acknowledge", "void_round", "out_of_service", "in_service"):
         now = any(f.blocks is Blocks.NOW for f in before.faults) and tap.event != "cutting_card_at"
         check(not now, "M9: a fault that blocks now, blocks")
     match tap.event:
+        case "open":
+            return room._replace(steps=(), certified=NONE, manual=args.get("mode") == "manual-shoe")
+        case _ if tap.event in STEPS:
+            done = dict(room.steps)
+            check(done.get(batch, 0) == STEPS.index(tap.event), "R-13: inspected in order, each batch apart")
+            return room._replace(steps=tuple(sorted({**done, batch: STEPS.index(tap.event) + 1}.items())))
+        case "certificate":
+            check(args["cards"] == rules.batch_size, "R-48: a paper for the whole batch")
+            check(not dict(room.steps).get(batch), "R-12: one way or the other")
+            return room._replace(certified=room.certified | {batch}, shuffled=room.shuffled | {batch})
+        case "shuffle_demanded":
+            check(batch in room.certified, "R-49: a pre-shuffled batch")
+            return room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
+        case "replace_batch":
+            held = before.batches[batch]
+            check(not held.at(Place.SHOE) and not held.at(Place.SHUFFLER), "M2: out of every device")
+            room = room._replace(certified=room.certified - {batch}, by_hand=room.by_hand - {batch})
+            left = tuple((b, n) for b, n in room.steps if b != batch)
+            return room._replace(steps=left, shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
+        case "reshuffle_by_hand" if room.in_round:
+            held = before.batches[room.shoe or ""]
+            check(not held.at(Place.SHOE), "M6: a shoe with cards is not shuffled in a round")
+            return room._replace(dry=True, shuffled=room.shuffled | {held.id}, cut=room.cut - {held.id})
+        case "reshuffle_by_hand":
+            again = room.by_choice and rules.discretionary is Discretionary.SAME_BATCH and batch == room.last
+            check(room.manual or again, "M4: by hand only without a shuffler, or where a switch says so")
+            check(room.ready(batch), "R-12: a batch is prepared before it is shuffled")
+            hand = room.by_hand | {batch}
+            return room._replace(by_hand=hand, shuffled=room.shuffled | {batch}, cut=room.cut - {batch})
+        case "close" if before.phase is Phase.CLOSING:
+            for each in before.batches.values():
+                away = sum(each.cards.values()) - each.at(Place.IN_HAND)
+                check(not away, "S10: every device is empty")
+                check(each.counted is not None, "S10: each batch is counted")
+            return Room(last=room.last)
+        case "close" if before.shoe.batch is None:
+            kept = frozenset(b.id for b in before.batches.values() if b.at(Place.SHUFFLER))
+            return room._replace(shuffled=room.shuffled & kept, cut=NONE, by_hand=NONE)
+        case "out_of_service":
+            inside = before.batch_at(Place.SHUFFLER)
+            return room._replace(running=False, asked=False, shuffled=room.shuffled - {inside})
+        case "void_round":
+            return room._replace(in_round=False, dry=False)
+        case "idle" | "close":
+            return room._replace(rounds_left=0)
+        case "bart_carter":
+            return room
         case "load_shuffler":
+            check(room.ready(batch), "R-12: a batch is prepared before it is shuffled")
             check(before.batch_at(Place.SHUFFLER) is None, "M2: one batch in the shuffler")
             check(before.batches[batch].unfit is None, "M9: an unfit batch stays out")
             room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
@@ -134,25 +212,38 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             return room._replace(letting_out=True)
         case "cut":
             position, batch = int(args["position"]), found.facts[0].data["batch"]
-            check(rules.min_cut <= position <= rules.batch_size - rules.min_cut, "M4: the cut of R-15")
+            size = before.batches[batch].at(Place.IN_HAND)
+            least = min(rules.min_cut, size // 2) if room.dry else rules.min_cut
+            check(least <= position <= size - least, "M4: the cut of R-15")
             check(batch in room.shuffled, "M4: only a shuffled batch is cut")
             return room._replace(cut=room.cut | {batch})
         case "recut":
             return room._replace(cut=room.cut - {found.facts[0].data["batch"]})
         case "insert_cutting_card":
             check(4 * int(args["position"]) >= rules.batch_size, "M4: the quarter of R-16")
+        case "load_shoe" if room.dry:
+            check(batch == room.shoe, "M6: the same batch goes on")
+            check(batch in room.shuffled, "M4: shuffled")
+            check(batch in room.cut, "M4: cut")
+            room = room._replace(dry=rules.burn_after_dry, burn_due=rules.burn_after_dry)
+            return room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch}, rounds_left=0)
         case "load_shoe":
             held, other = before.batches[batch], before.batches[rules.other(batch)]
             swap = any(f.blocks is Blocks.SWAP and f.batch in (None, batch) for f in before.faults)
-            check(batch != room.last, "M3: the batches alternate")
+            again = batch in room.by_hand
+            check(batch != room.last or again, "M3: the batches alternate")
             check(batch in room.shuffled, "M4: shuffled")
             check(batch in room.cut, "M4: cut")
             check(held.at(Place.IN_HAND) == rules.batch_size and held.unfit is None, "M1: the whole batch")
             check(not swap, "M9: a fault that blocks the swap, blocks")
             check(before.batch_at(Place.RACK) is None and room.shoe is None, "M2: rack and shoe are empty")
-            check(other.at(Place.SHUFFLER) == rules.batch_size, "M2: the other batch is stored (R-06)")
+            stored = other.at(Place.SHUFFLER) == rules.batch_size
+            check(stored or room.manual, "M2: the other batch is stored (R-06)")
+            room = room._replace(by_hand=room.by_hand - {batch}, by_choice=False)
             room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch}, burn_due=True)
             return room._replace(last=batch, shoe=batch, cut_seen=False, rounds_left=None, hidden=NONE)
+        case "peek":
+            check(_may_look(before, room), "M8: once, an ace or ten up, wagers settled")
         case "dealer_change":
             return room._replace(burn_due=rules.burn_on_dealer_change)
         case "bets_closed":
@@ -160,20 +251,37 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             check(not room.burn_due, "M7: the burn comes first")
             check(not any(f.blocks is Blocks.ROUND for f in before.faults), "M9: a fault that blocks, blocks")
             left = room.rounds_left - 1 if room.rounds_left else None
-            return room._replace(in_round=True, rounds_left=left, dealt=bool(before.shoe.early))
+            return room._replace(in_round=True, rounds_left=left, dealt=bool(before.shoe.early), looks=0)
         case "cutting_card_at" if not before.shoe.cut_seen:
             late = not room.in_round and "box" in args and bool(before.last_boxes)
             return _cutting_card(rules, before, room, late=late)
         case "round_settled":
             return room._replace(in_round=False, hidden=_exposed(room, found))
         case "shuffle_now":
-            return room._replace(rounds_left=0)
+            return room._replace(rounds_left=0, by_choice=True)
         case "collect_rack":
             check(not room.in_round, "M6: no swap inside a round")
             return room._replace(shoe=None, hidden=NONE, burn_due=False)
         case _:
             pass
     return room
+
+
+def _may_look(before: TableState, room: Room) -> bool:
+    """Invariant 8, read off the cards on the table."""
+    if before.phase is not Phase.PLAYING or before.no_reader or room.looks:
+        return False
+    cards = before.round.cards if before.round else ()
+    up = next((c.card for c in cards if c.to == "dealer" and c.seen), None)
+    return up is None or up[0] in "ATJQK"
+
+
+def _look(before: TableState, after: TableState, room: Room) -> Room:
+    misused = {f.code for f in after.faults} >= {"reader_misuse"}
+    known = "reader_misuse" in {f.code for f in before.faults}
+    if room.in_round:
+        check(misused == (known or not _may_look(before, room)), "M8: once, an ace or ten up, wagers settled")
+    return room._replace(looks=min(room.looks + 1, 2)) if room.in_round else room
 
 
 def _exposed(room: Room, found: Decision) -> frozenset[str]:
@@ -190,20 +298,23 @@ def _card(before: TableState, after: TableState, fact: Fact, room: Room) -> Room
     to = fact.data["to"]
     for batch, held in before.batches.items():
         gone = held.at(Place.SHOE) - after.batches[batch].at(Place.SHOE)
-        where = Place.RACK if to in ("burn", "stub") else Place.TABLE
+        where = Place.RACK if to in ASIDE else Place.TABLE
         came = after.batches[batch].at(where) - held.at(where)
         check(room.shoe is None or gone == came, "M1: a card lies where it went: burn and stub in the rack")
     if room.shoe is None:
         check(to == "stray", "M4: a card from a shoe that was not loaded goes nowhere")
         return room._replace(cut=room.cut - {fact.data["batch"]})
-    check(not room.burn_due or to in ("burn", "stub"), "M7: the first card is burned, or is no player's")
+    check(not room.burn_due or to in ASIDE, "M7: the first card is burned, or is no player's")
+    if to == "face_up":
+        return room
     check(to not in PLAYED or room.in_round, "M4: cards are played in a round")
     if not fact.data["seen"] and fact.sealed.get("card"):
         room = room._replace(hidden=room.hidden | {fact.sealed["card"]})
     open_ = fact.data.get("face_up") or to.startswith("box") or to in ("dealer", "play")
     check(open_ or not fact.data["seen"], "M10: burn, stub, stray and hole cards are unseen")
     check(fact.data["seen"] or "card" not in fact.data, "M10: an unseen card is sealed")
-    return room._replace(burn_due=False, dealt=room.dealt or room.in_round)
+    dry = room.dry and not room.burn_due
+    return room._replace(burn_due=False, dealt=room.dealt or room.in_round, dry=dry)
 
 
 def _cutting_card(rules: TableRules, before: TableState, room: Room, *, late: bool) -> Room:
@@ -251,7 +362,10 @@ def _faults(rules: TableRules, before: TableState, after: TableState, move: Move
     for fault in before.faults:
         still = kept.get(fault.id)
         if still is not None:
-            check(replace(still, again=fault.again) == fault, "M9: a fault keeps its first cause")
+            same = replace(still, again=fault.again, acknowledged=fault.acknowledged, gone=fault.gone)
+            check(same == fault, "M9: a fault keeps its first cause")
+            continue
+        if fault.blocks is Blocks.NOTHING:
             continue
         tap = move.given
         check(isinstance(tap, OperatorEvent) and tap.event == "clear", "M9: only a clear clears")
@@ -262,13 +376,16 @@ def _faults(rules: TableRules, before: TableState, after: TableState, move: Move
     codes = [(f.code, f.batch, f.device) for f in after.faults]
     check(len(set(codes)) == len(codes), "M9: a fault is latched once")
     for batch in after.batches.values():
-        check(before.batches[batch.id].unfit in (None, batch.unfit), "M9: unfit stays unfit")
+        fresh_ = batch.replaced != before.batches[batch.id].replaced
+        check(fresh_ or before.batches[batch.id].unfit in (None, batch.unfit), "M9: unfit stays unfit")
 
 
 def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> bool:
     """An independent reading of "the cause is gone"."""
     inside = state.batch_at(Place.SHUFFLER)
     match fault.code:
+        case "taken_without_proof" | "shuffle_void" | "foreign_cycle" if state.phase is Phase.CLOSED:
+            return True  # no card is on the table
         case "taken_without_proof" | "shuffle_void" | "foreign_cycle" | "wrong_mode" | "wrong_batch":
             return inside in room.shuffled and fault.batch in (None, inside)
         case "report_incomplete":
@@ -282,10 +399,12 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
             return state.shuffler.surplus == 0 and not apart
         case "card_out_of_turn":
             return True
+        case "reader_misuse":
+            return not room.in_round
+        case "reader_failed":
+            return state.no_reader or fault.device in state.inspected
         case "stray_card" | "extra_cutting_card" | "events_lost":
             return room.shoe is None
-        case "shoe_dry":
-            return not room.in_round
         case "shoe_rebooted":
             return room.shoe is None or state.shoe.unaccounted == 0
         case "wrong_device":
@@ -293,7 +412,7 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
         case "crashed" | "key_missing":
             return state.booted_at > fault.again
         case _:
-            return FAULTS[fault.code].unfit is False
+            return not FAULTS[fault.code].unfit or state.batches[fault.batch or ""].replaced > fault.since
 
 
 # --- nobody learns an unseen card (M10) ---
@@ -301,9 +420,10 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
 
 def twin(rules: TableRules, state: TableState, room: Room) -> TableState | None:
     """The same table to everyone's eyes, with one unseen card another one; None when none can differ."""
-    other = fresh(rules, state, 1)
     dealt = (*(state.round.cards if state.round else ()), *state.shoe.early)
     known = {card.card for card in dealt if card.seen}
+    free = (fresh(rules, state, skip) for skip in range(1, len(rules.deck)))
+    other = next((face for face in free if face not in known), None)
     hidden = sorted(face for face in room.hidden - known if state.shoe.drawn.get(face) == 1)
     if other is None and len(hidden) > 1:
         other = hidden[0]

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from controller.table.inputs import Booted, Ended, Observed, OperatorEvent, Role, Trouble
-from controller.table.phases import IN_ROUND, TAPS, Phase
+from controller.table.phases import TAPS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Cycle, Place, TableState
 from devices import events as ev
@@ -18,9 +18,18 @@ from devices.events import DECK, Sense
 from firmware_bridge.link import Done, NotSent, Refused, Unknown
 
 DEALER, SUPERVISOR = frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})
-SHOE, SHUFFLER = "shoe", "shuffler"
+PREPARING = ("inspect", "verify", "spread", "player_inspected", "wash", "certificate", "shuffle_demanded")
+ENDING = ("idle", "resume", "close", "count_batch", "confirm_empty", "out_of_service", "in_service")
+IRREGULAR = ("drawn_in_error", "dealer_skipped", "box_skipped", "bart_carter", "dead_card", "replace_batch")
+READING = ("peek", "no_reader")
+"""Taps that an exploration may leave out, so that it stays small: together they are never tried."""
+SHOE, SHUFFLER, READER = "shoe", "shuffler", "reader"
 STRANGE = "ff" * 16
 """A token that is never ours."""
+
+
+BY_SUPERVISOR = ("verify", "close", "confirm_empty", "no_reader")
+"""Taps that a second person gives, or a supervisor alone."""
 
 
 class SmallTable(TableRules):
@@ -44,10 +53,16 @@ class Move(NamedTuple):
     means: str = ""
 
 
-def all_taps(rules: TableRules) -> tuple[Move, ...]:
-    """Every operator event with its few arguments, right and wrong; `clear` depends on the state."""
+def all_taps(rules: TableRules, without: Collection[str] = ()) -> tuple[Move, ...]:
+    """Every operator event but `without`, with its few arguments, right and wrong.
+
+    `clear` and `acknowledge` depend on the state.
+    """
     size, least = rules.batch_size, rules.least_behind_cutting_card
     batches: list[dict[str, Any]] = [{"batch": b} for b in ("A", "B", "C")]
+    devices: list[dict[str, Any]] = [{"device": d} for d in (SHOE, SHUFFLER)]
+    whole = {"maker": "M", "model": "M1", "serial": "1", "operator": "eve", "at": "2026-11-30T08:00:00Z"}
+    whole |= {"decks": rules.decks, "cards": size, "result": "ok", "seal": "S", "seal_intact": True}
     seats = [{"box": n} for n in ("1", "2", "dealer")]
     arguments: dict[str, list[dict[str, Any]]] = {
         "load_shuffler": batches,
@@ -63,13 +78,32 @@ def all_taps(rules: TableRules) -> tuple[Move, ...]:
             {"gauge": "short"},
             {"gauge": "over", "other_backs": 1},
         ],
+        "open": [{}, {"mode": "manual-shoe"}],
+        **dict.fromkeys((*PREPARING[1:5], "shuffle_demanded", "replace_batch"), batches[:2]),
+        "inspect": [*batches[:2], *([{"device": READER}] if rules.reader else [])],
+        "certificate": [{**b, **whole, **odd} for b in batches[:2] for odd in ({}, {"cards": size - 1})],
+        "reshuffle_by_hand": batches[:2],
+        "count_batch": [{**b, "cards": n} for b in batches[:2] for n in (size, size - 1)],
+        "confirm_empty": [*devices, {"device": SHUFFLER, "cards": size}, {"device": SHUFFLER, "cards": 1}],
+        **dict.fromkeys(("out_of_service", "in_service"), devices[1:]),
+        "drawn_in_error": [{"exposed": e, "burned": b} for e in (True, False) for b in (True, False)],
+        "dealer_skipped": [{"card": "first"}, {"card": "second"}],
+        "box_skipped": [{"box": n, "cards": c} for n in range(1, rules.boxes + 1) for c in (0, 1)],
+        "void_round": [{"reason": "other"}],
+        "dead_card": [{"batch": "A"}, {"batch": "B"}],
     }
     found = []
-    for event in (*(t for t in TAPS if t != "clear"), "no_such_event"):
+    for event in (*(t for t in TAPS if t not in ("clear", "acknowledge", *without)), "no_such_event"):
         for args in arguments.get(event, [{}]):
-            wrong = args.get("gauge") in ("short", "over") or ("shoe_empty" in args)
-            name = " ".join([event, *(f"{k}={v}" for k, v in args.items())])
-            found.append(Move(name, OperatorEvent(event, args, "ann", DEALER), int(wrong), "tap"))
+            wrong = args.get("gauge") in ("short", "over") or "shoe_empty" in args or event == "dead_card"
+            wrong = wrong or (event == "count_batch" and args["cards"] != size) or args.get("cards") == 1
+            name = " ".join([event, *(f"{k}={v}" for k, v in args.items() if k not in whole or k == "cards")])
+            above = event in BY_SUPERVISOR or "device" in args
+            who, roles = ("bob", SUPERVISOR) if above else ("ann", DEALER)
+            found.append(Move(name, OperatorEvent(event, args, who, roles), int(wrong), "tap"))
+            if event == "confirm_empty":
+                second = OperatorEvent(event, args, "ann", DEALER)
+                found.append(Move(f"{name} as another", second, int(wrong), "tap"))
     return tuple(found)
 
 
@@ -100,6 +134,7 @@ def _others(
     yield from _shoe(rules, state)
     yield from _shuffler(rules, state, letting_out)
     yield from _links(rules, state)
+    yield from _reader(rules, state)
     yield Move("crash", Booted(f"{state.seq:032x}"), 1, "boot")
     for code in ("crashed", "key_missing"):
         yield Move(f"trouble {code}", Trouble(code, "detail"), 1)
@@ -120,8 +155,8 @@ def _event(
 
 
 def fresh(rules: TableRules, state: TableState, skip: int = 0) -> str | None:
-    """The face of the next card: the first of the deck that has not come out of this shoe."""
-    left = [face for face in rules.deck if face not in state.shoe.drawn]
+    """The face of the next card: the first of the deck of which copies are left in this shoe."""
+    left = [face for face in rules.deck if state.shoe.drawn.get(face, 0) < rules.decks]
     return left[skip] if len(left) > skip else None
 
 
@@ -155,7 +190,6 @@ def _shoe(rules: TableRules, state: TableState) -> Iterator[Move]:
         yield Move("cutting card", _event(state, ev.CutCard, SHOE), int(not honest), "cutting card")
     if Sense.EMPTY in rules.shoe_senses:
         empty = batch is not None and not state.batches[batch].at(Place.SHOE) and not state.shoe.empty
-        empty = empty and state.phase not in IN_ROUND
         yield Move("shoe empty", _event(state, ev.ShoeEmpty, SHOE), int(not empty))
     yield Move("gap in the shoe's events", _event(state, ev.GapPossible, SHOE, missing=1), wrong)
     yield Move("lid of the shoe", _event(state, ev.Lid, SHOE, open=True), wrong)
@@ -213,7 +247,7 @@ def _shuffler(rules: TableRules, state: TableState, letting_out: bool) -> Iterat
         yield event(
             "batch out", int(not letting_out), "out whole", ev.BatchReleased, ours, count=size, inside=0
         )
-    part = 0 < inside < size
+    part = 0 < inside < size or (inside and (shuffler.out or state.phase is Phase.CLOSING))
     yield event("batch lifted out", int(not part), "out", ev.BatchReleased, count=inside, inside=0)
     yield event("batch out but a card", 1, "out but one", ev.BatchReleased, ours, count=size - 1, inside=1)
     yield event("batch out, a card lost", 1, "out", ev.BatchReleased, ours, count=size - 1, inside=0)
@@ -265,13 +299,35 @@ def _links(rules: TableRules, state: TableState) -> Iterator[Move]:
     yield Move("shuffler down", _event(state, ev.LinkDown, SHUFFLER, reason="x"), 1)
 
 
+def _reader(rules: TableRules, state: TableState) -> Iterator[Move]:
+    if rules.reader is None:
+        return
+    due = state.phase is Phase.PLAYING and state.round is not None and not state.round.peeks
+    for result in ("natural", "not_natural", "error"):
+        means = "failed look" if result == "error" else "look"
+        yield Move(
+            f"hole card {result}",
+            _event(state, ev.HoleCardChecked, READER, result=result),
+            int(result != "not_natural" or not due),
+            means,
+        )
+    device, who = state.device(READER), {"serial": "RD1", "firmware": "1"}
+    begun = _event(state, ev.LinkUp, READER, boot=device.boot or 1, identity=who, status={})
+    yield Move("reader up", begun, int(device.up))
+    if device.up:
+        yield Move("reader down", _event(state, ev.LinkDown, READER, reason="x"), 1)
+        yield Move(
+            "fault of the reader", _event(state, ev.FaultRaised, READER, code="1", name="x"), 1, "failed"
+        )
+
+
 def _ends(rules: TableRules, state: TableState) -> Iterator[Move]:
     """The one end of the oldest command in flight, in every way it can end."""
     call = next(iter(state.pending), None)
     if call is None:
         yield Move("end of nothing", Ended(SHUFFLER, "C0", Done({})), 1)
         return
-    name, shuffler = state.pending[call].name, state.shuffler
+    device, name, shuffler = state.pending[call].device, state.pending[call].name, state.shuffler
     counter, size = shuffler.counter or 0, rules.batch_size
     settings = {"decks": rules.decks, "cards_per_deck": len(rules.deck), "mode": "shuffle"}
     good = {"settings": {**settings, "recognition": True}, "crc_ok": True}
@@ -290,8 +346,9 @@ def _ends(rules: TableRules, state: TableState) -> Iterator[Move]:
         ],
         "start": [("", 0, "", {"cycle": counter + 1})],
         "release": [("", 0, "", {"count": size, "inside": 0})],
+        "peek": [("", 0, "", {})],
     }
     for shown, cost, means, answer in answers[name]:
-        yield Move(f"{name} done{shown}", Ended(SHUFFLER, call, Done(answer)), cost, means)
+        yield Move(f"{name} done{shown}", Ended(device, call, Done(answer)), cost, means)
     for word, outcome in (("refused", Refused("3")), ("not sent", NotSent("x")), ("unknown", Unknown("x"))):
-        yield Move(f"{name} {word}", Ended(SHUFFLER, call, outcome), 1, f"{name} {word}")
+        yield Move(f"{name} {word}", Ended(device, call, outcome), 1, f"{name} {word}")
