@@ -25,6 +25,8 @@ def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if not state.manual and not same_again(rules, state, batch):
         why = "the shuffler shuffles; by hand only after `shuffle_now`, where the table's switch says so"
         return Refusal("not_by_hand", why, "13:69F-2.2(d)")
+    if state.shuffler.letting_out:
+        return Refusal("shuffler_busy", "the shuffler is letting the batch out", "13:69F-2.2(d)3")
     if held.at(Place.IN_HAND) + held.at(Place.RACK) != rules.batch_size:
         return Refusal("batch_not_whole", f"not every card of batch {batch} is in hand or in the rack")
     if held.prep not in READY:

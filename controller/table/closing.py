@@ -45,6 +45,9 @@ def out_of_service(state: TableState) -> Refusal | None:
 
 
 def _judge_idle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """Not while the stored batch is on its way out: what follows is decided with it in hand."""
+    if state.shuffler.letting_out:
+        return Refusal("shuffler_busy", "the shuffler is letting the batch out", "13:69F-2.2(d)3")
     return {}
 
 

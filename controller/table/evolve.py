@@ -114,6 +114,8 @@ def _command_issued(state: TableState, data: Data) -> TableState:
 
 
 def _command_ended(state: TableState, data: Data) -> TableState:
+    if data["command"] == "release" and data["outcome"] in ("refused", "not_sent"):
+        state = with_shuffler(state, letting_out=False)
     return replace(state, pending={k: v for k, v in state.pending.items() if k != data["call"]})
 
 
@@ -360,6 +362,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "clear": _clear,
     "load_shuffler": _load_shuffler,
     "start_shuffle": _start_shuffle,
+    "take_from_shuffler": lambda state, data: with_shuffler(state, letting_out=True),
     "shuffler_checked": _shuffler_checked,
     "start_failed": _start_failed,
     "cycle_started": _cycle_started,

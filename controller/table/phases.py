@@ -95,8 +95,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("lifted_out", (P.FIRST_LOADED, P.FIRST_SHUFFLING), P.OPENING, tap=False),
     # the shuffled batch comes out, the other one goes in (S4); no way on before its cycle is seen to start
     Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),
-    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL, P.IDLE), P.OPENING, "not_its_turn", tap=False),
-    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL, P.IDLE), P.BATCH_TAKEN, tap=False),
+    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.OPENING, "not_its_turn", tap=False),
+    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.BATCH_TAKEN, tap=False),
     Transition("load_shuffler", (P.BATCH_TAKEN,), P.OTHER_LOADED),
     Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DONE, "no_cut", tap=False),
     Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DUE, tap=False),

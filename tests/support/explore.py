@@ -125,6 +125,7 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
             shuffler.counter is None,
             shuffler.surplus > 0,
             shuffler.out,
+            shuffler.letting_out,
         ),
         (
             name(shoe.batch),
@@ -139,7 +140,8 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
             _dealt(shoe.early, state),
             shoe.by_choice and again,
         ),
-        round_ and (round_.boxes, _dealt(round_.cards, state), round_.order, round_.owed, min(round_.peeks, 2)),
+        round_
+        and (round_.boxes, _dealt(round_.cards, state), round_.order, round_.owed, min(round_.peeks, 2)),
         (
             state.manual,
             state.ending,
@@ -385,8 +387,8 @@ class Explorer:
     def _dead_ends(self, nodes: list[Node]) -> None:
         """States from which no honest step and no tap leads to a next round or to the end of the day.
 
-        What was not explored further counts as no dead end, nor does a fault that only a new batch or a
-        restart mends.
+        What was not explored further counts as no dead end, nor does a fault that only a new batch, a restart
+        or a machine that says something else mends.
         """
         reached = [n.state.phase in HOME and not latched(n.state) for n in nodes]
         for number in self._unexplored:
@@ -399,6 +401,7 @@ class Explorer:
                     queue.append(source)
         for node, home in zip(nodes, reached, strict=True):
             lasting = any(FAULTS[f.code].gone in ("batch_replaced", "restarted") for f in node.state.faults)
+            lasting = lasting or node.state.shuffler.surplus > 0
             if not home and not lasting:
                 self.report.dead_ends.append(node)
 

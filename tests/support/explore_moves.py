@@ -174,7 +174,8 @@ def _shoe(rules: TableRules, state: TableState) -> Iterator[Move]:
             yield card(f"stray {back} card", wrong, back=back)
     else:
         left = state.batches[batch].at(Place.SHOE)
-        due = state.phase in (Phase.BURN_DUE, Phase.DEALING, Phase.HOLE_CARD, Phase.PLAYING, Phase.SHOE_END)
+        burns = (Phase.BURN_DUE, Phase.RESHUFFLE_BURN)
+        due = state.phase in (*burns, Phase.DEALING, Phase.HOLE_CARD, Phase.PLAYING, Phase.SHOE_END)
         yield card("card", int(not (due and left and fresh(rules, state))))
         yield card("face-up card", wrong, face_up=True)
         yield card("unread card", wrong, card=None)
