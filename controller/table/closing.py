@@ -156,9 +156,9 @@ def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     held, size = state.batches[batch], rules.batch_size
     if not 0 <= cards <= 2 * size:
         raise ValueError(f"cards is a number from 0 to {2 * size}")
-    away = held.at(Place.SHUFFLER) + held.at(Place.SHOE)
+    away = held.at(Place.SHUFFLER)
     if away:
-        why = f"{away} cards of batch {batch} are in a device: take them out first"
+        why = f"{away} cards of batch {batch} are in the shuffler: take them out first"
         return Refusal("batch_not_in_hand", why, DECK_LOG)
     suspected = any((f.code, f.batch) == ("cards_inside", batch) for f in state.faults)
     search = state.shuffler.out and state.shuffler.batch is None and cards < size and not suspected
@@ -166,9 +166,12 @@ def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
 
 
 def _count(state: TableState, data: Mapping[str, Any]) -> TableState:
-    """Cards that lack may be in a machine that is out of service (INC-6): until it was searched, they are."""
+    """Cards that lack may be in a machine that is out of service (INC-6): until it was searched, they are.
+
+    Cards that never came out of the shoe are where the count says: here, or nowhere.
+    """
     batch: str = data["batch"]
-    for place in (Place.RACK, Place.TABLE, Place.ASIDE):
+    for place in (Place.RACK, Place.TABLE, Place.ASIDE, Place.SHOE):
         state = move_all(state, batch, place, Place.IN_HAND)
     if not data["inside"]:
         return with_batch(state, batch, counted=data["cards"])

@@ -190,6 +190,9 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
         return _alternation(batch)
     if held.at(Place.IN_HAND) != rules.batch_size:
         return Refusal("batch_not_in_hand", f"batch {batch} is not in hand")
+    if missing := other.at(Place.SHOE):
+        why = f"{missing} cards of batch {other.id} never came out of the shoe: replace that batch first"
+        return Refusal("shoe_not_empty", why, "13:69F-2.2(d)5", (f"replace_batch batch={other.id}",))
     if held.unfit:
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
     if held.proof is None:

@@ -300,9 +300,10 @@ def _replace(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged
     held = state.batches[batch]
     if not held.cards:
         return Refusal("no_batch", "the table is closed: no batch is here", OFF_THE_TABLE)
-    inside = [place.value for place in (Place.SHOE, Place.TABLE, Place.SHUFFLER) if held.at(place)]
-    if state.shoe.batch == batch or inside:
-        where = " and ".join(inside or [Place.SHOE.value])
+    inside = [place.value for place in (Place.TABLE, Place.SHUFFLER) if held.at(place)]
+    inside += [Place.SHOE.value] if state.shoe.batch == batch else []
+    if inside:
+        where = " and ".join(inside)
         return Refusal("batch_in_use", f"take all cards of batch {batch} out first: {where}", OFF_THE_TABLE)
     return {"batch": batch, "cards": rules.batch_size, "was": held.unfit}
 

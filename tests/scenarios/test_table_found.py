@@ -1,6 +1,8 @@
-"""Faults of the core that the exhaustive exploration found, each as the story it was."""
+"""Faults of the core that explorations and random walks found, each as the story it was."""
 
+from controller.table.inputs import Role
 from controller.table.phases import Phase
+from controller.table.state import Place
 from devices import events as ev
 from firmware_bridge.link import Done
 from tests.support.table import Table
@@ -74,3 +76,77 @@ def test_a_shuffled_batch_that_slides_out_in_play_is_loaded_again_for_the_next_s
     assert t.effects[0].name == "settings"
     t.end(Done({"settings": {}, "crc_ok": True}))
     assert t.state.phase is Phase.RACK_FULL
+
+
+SUPERVISOR = frozenset({Role.SUPERVISOR})
+
+
+def short_shoe():
+    """The shoe is empty and eleven cards of batch A never came out of it."""
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("shuffle_now")
+    for _ in range(40):
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    t.tap("collect_rack", gauge="full")
+    assert t.codes == ["cards_missing"]
+    assert t.state.batches["A"].at(Place.SHOE) == 11
+    return t
+
+
+def test_a_batch_whose_cards_never_came_out_of_the_shoe_can_be_replaced():
+    """It stayed "in use" for ever, so that nothing but a new journal opened the table again (R-55)."""
+    t = short_shoe()
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.prepare("A")
+    t.swap_to("B")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+def test_a_table_closes_short_of_cards_that_never_came_out_of_the_shoe():
+    """Nobody could count what was called "in a device", so the table could not be closed (S10)."""
+    t = short_shoe()
+    t.tap("close")
+    t.tap("take_from_shuffler")
+    t.end(Done({"count": 52, "inside": 0}))
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=t.token)
+    t.tap("count_batch", batch="A", cards=41)
+    t.tap("count_batch", batch="B", cards=52)
+    for device in ("shoe", "shuffler"):
+        t.tap("confirm_empty", device=device)
+    t.tap("close", SUPERVISOR)
+    assert t.state.phase is Phase.CLOSED
+    assert t.codes == ["cards_missing", "wrong_count"]
+
+
+def test_no_batch_goes_into_a_shoe_that_may_hold_cards_of_the_other():
+    """Without a shuffler the other batch went in on top of them (R-08)."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.tap("out_of_service", SUPERVISOR, device="shuffler")
+    t.tap("confirm_empty", SUPERVISOR, device="shuffler")
+    t.tap("open", SUPERVISOR, mode="manual-shoe")
+    for batch in "AB":
+        t.prepare(batch)
+    t.tap("reshuffle_by_hand", batch="A")
+    t.cut_and_load("A", offer="1")
+    t.draw()
+    t.tap("shuffle_now")
+    for _ in range(40):
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    t.tap("collect_rack", gauge="full")
+    t.tap("reshuffle_by_hand", batch="B")
+    t.tap("offer_cut", box="1")
+    t.tap("cut", position=26)
+    t.tap("insert_cutting_card", position=13)
+    refusal = t.refused("load_shoe", batch="B")
+    assert refusal.code == "shoe_not_empty"
+    assert refusal.expected == ("replace_batch batch=A",)
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    t.tap("load_shoe", batch="B")
+    assert t.state.shoe.batch == "B"
