@@ -79,9 +79,14 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEven
 def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = state.shuffler.batch
     proof = None if batch is None else state.batches[batch].proof
+    token = proof.token if proof else None
     if out := closing.out_of_service(state):
         return out
-    if batch is None or proof is None:
+    if batch is not None and state.unfit_inside:
+        if state.shuffler.stage in (Cycle.CHECKING, Cycle.STARTING, Cycle.RUNNING):
+            return Refusal("shuffler_busy", f"the cycle on batch {batch} is {state.shuffler.stage.value}")
+        token = state.shuffler.token  # the machine's own cycle may be over, whatever is wrong with the cards
+    if batch is None or token is None:
         return Refusal(
             "not_shuffled",
             f"batch {batch} has no completed shuffle" if batch else "no batch is in the shuffler",
@@ -91,7 +96,7 @@ def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
         return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
     if any(p.name == "release" for p in state.pending.values()):
         return Refusal("shuffler_busy", "the shuffler is letting the batch out")
-    return {"batch": batch, "token": proof.token}
+    return {"batch": batch, "token": token}
 
 
 def _alternation(batch: str) -> Refusal:

@@ -94,7 +94,9 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("cycle_void", (P.FIRST_SHUFFLING,), P.FIRST_LOADED, tap=False),
     Transition("lifted_out", (P.FIRST_LOADED, P.FIRST_SHUFFLING), P.OPENING, tap=False),
     # the shuffled batch comes out, the other one goes in (S4); no way on before its cycle is seen to start
+    # what is out of play may come out in any case, and goes nowhere but off the table
     Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),
+    Transition("take_from_shuffler", (P.FIRST_LOADED, P.OTHER_LOADED), None),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.OPENING, "not_its_turn", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.BATCH_TAKEN, tap=False),
     Transition("load_shuffler", (P.BATCH_TAKEN,), P.OTHER_LOADED),

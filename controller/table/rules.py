@@ -26,7 +26,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
-from controller.table.phases import RESHUFFLING, TAPPED_IN, TRANSITIONS, Phase
+from controller.table.phases import RESHUFFLING, SHOE_IN_USE, TAPPED_IN, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState, checkpoint
 from devices.events import Sense
@@ -118,7 +118,7 @@ def _blocked(state: TableState, event: str) -> Refusal | None:
     for fault in state.faults:
         if (
             fault.blocks is Blocks.NOW
-            or (fault.blocks is Blocks.ROUND and event == "bets_closed")
+            or (fault.blocks is Blocks.ROUND and event == "bets_closed" and _in_play(state, fault))
             or (fault.blocks is Blocks.SWAP and _swaps(state, event) and _hinders(state, fault, event))
         ):
             kind = FAULTS[fault.code]
@@ -126,7 +126,15 @@ def _blocked(state: TableState, event: str) -> Refusal | None:
     return None
 
 
+def _in_play(state: TableState, fault: Fault) -> bool:
+    """A batch that is out of play does not stop the rounds of the other one."""
+    return not FAULTS[fault.code].unfit or fault.batch in (None, state.shoe.batch)
+
+
 def _swaps(state: TableState, event: str) -> bool:
+    """What is out of play is no part of a swap: it comes out whatever is latched."""
+    if event == "take_from_shuffler" and state.unfit_inside:
+        return False
     return event in SWAP_TAPS and state.phase not in (Phase.CLOSING, *RESHUFFLING)
 
 
@@ -322,4 +330,6 @@ def awaited(state: TableState) -> str | None:
     waited = None if dry else waits.get(state.phase.value)
     if waited is None and state.shuffler.stage.value in ("starting", "running"):
         return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
+    if waited is None and state.unfit_inside and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
+        return f"batch {state.shuffler.batch}, which is out of play, to come out of the shuffler or by hand"
     return waited

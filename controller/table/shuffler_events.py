@@ -54,8 +54,10 @@ def _void(draft: Draft, cause: str, stages: tuple[Cycle, ...]) -> None:
     if shuffler.stage not in stages:
         return
     batch = shuffler.batch
+    out_of_play = draft.state.unfit_inside
     draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
-    draft.latch("shuffle_void", cause, batch=batch, device=draft.rules.shuffler)
+    if not out_of_play:
+        draft.latch("shuffle_void", cause, batch=batch, device=draft.rules.shuffler)
 
 
 def _started(draft: Draft, event: ev.CycleStarted) -> None:
@@ -95,11 +97,14 @@ def _completed(draft: Draft, event: ev.CycleCompleted) -> None:
         _foreign(draft, f"cycle {event.cycle} completed, but it is not the one this table started")
         return
     code, cause = _verdict(draft, batch, event)
-    if code is None:
+    if code is None and draft.state.unfit_inside:
+        cause = "the batch is out of play"
+    elif code is None:
         draft.add("batch_proved", {"batch": batch, "token": event.token, "cycle": event.cycle})
         return
     draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
-    draft.latch(code, cause, batch=batch)
+    if code is not None:
+        draft.latch(code, cause, batch=batch)
 
 
 def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | None, str]:
@@ -155,7 +160,7 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     trigger = "batch_taken" if proved else ("lifted_out" if moved == inside else None)
     moves = draft.moves(trigger) if trigger else {}
     event_facts.record(draft, event, {"batch": batch, "moved": moved, "proved": proved, **moves})
-    if _leaves(draft.state):
+    if _leaves(draft.state, batch):
         pass
     elif not with_token:
         draft.latch(
@@ -177,9 +182,10 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
         draft.latch("wrong_count", f"{count + left} cards instead of {inside}", batch=batch)
 
 
-def _leaves(state: TableState) -> bool:
+def _leaves(state: TableState, batch: str | None) -> bool:
     """Whether a batch may come out without a shuffle: it cannot reach the shoe from here."""
-    return state.phase is Phase.CLOSING or state.shuffler.out
+    unfit = batch is not None and state.batches[batch].unfit is not None
+    return state.phase is Phase.CLOSING or state.shuffler.out or unfit
 
 
 # --- commands: settings and status are read before every start (R-76) ---
@@ -243,7 +249,7 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
     if any(fault.blocks is Blocks.NOW for fault in draft.state.faults):
         _start_failed(draft, "a latched fault blocks everything")
         return
-    if _leaves(draft.state):
+    if _leaves(draft.state, draft.state.shuffler.batch):
         _start_failed(draft, "the shuffler is not needed any more")
         return
     counter, known = answer["cycle"], draft.state.shuffler.counter
@@ -317,7 +323,7 @@ def _count_inside(draft: Draft, inside: int) -> None:
             "batch_lifted",
             {"batch": batch, "moved": held - inside, "inside": inside, "proved": False, **moves},
         )
-        if _leaves(draft.state):
+        if _leaves(draft.state, batch):
             if inside:
                 draft.latch("cards_inside", f"{inside} cards of batch {batch} stayed inside", batch=batch)
             return

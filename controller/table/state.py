@@ -314,6 +314,11 @@ class TableState:
         return any(fault.code in UNCERTAIN for fault in self.faults)
 
     @property
+    def unfit_inside(self) -> bool:
+        """Whether the batch in the shuffler is out of play: it may come out unshuffled."""
+        return self.shuffler.batch is not None and self.batches[self.shuffler.batch].unfit is not None
+
+    @property
     def taken(self) -> str | None:
         """The id of the shuffled batch in hand, not yet in the shoe; of two, the one whose turn it may be."""
         held = [b.id for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)]

@@ -66,10 +66,14 @@ def test_inc6_sixteen_cards_left_inside_the_batch_is_short_and_never_complete():
     assert t.codes == ["wrong_count"]
     t.tap("shuffle_now")
     t.end_shoe()
-    assert t.refused("take_from_shuffler").code == "fault_latched"
     fault = t.state.faults[0]
     assert t.refused("clear", SUPERVISOR, fault=fault.id).code == "cause_remains"
     assert t.refused("start_shuffle").code == "batch_unfit"
+    t.tap("take_from_shuffler")
+    t.event(ev.BatchReleased, "shuffler", count=36, inside=16, token=t.token)
+    assert t.state.batches["B"].unfit == "wrong_count"
+    assert t.state.phase.value == "rack_full"
+    assert t.refused("load_shuffler", batch="B").code == "shuffler_not_empty"
 
 
 @pytest.mark.rule("R-74")

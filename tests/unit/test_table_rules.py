@@ -518,8 +518,15 @@ def test_a_report_that_is_not_a_whole_shuffled_batch_proves_nothing(loaded, repo
     loaded.start()
     loaded.complete(**report)
     assert loaded.codes == [code]
-    assert loaded.state.batches["A"].proof is None
-    assert loaded.refused("take_from_shuffler").code in ("unexpected", "fault_latched")
+    held = loaded.state.batches["A"]
+    assert held.proof is None
+    if held.unfit is None:
+        assert loaded.refused("take_from_shuffler").code == "fault_latched"
+    else:
+        loaded.tap("take_from_shuffler")
+        loaded.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=loaded.token)
+        assert loaded.state.phase.value == "opening"
+        assert loaded.refused("load_shuffler", batch="A").code == "batch_unfit"
 
 
 @pytest.mark.parametrize(

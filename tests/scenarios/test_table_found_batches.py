@@ -1,0 +1,141 @@
+"""What a hostile reading found about batches, old journals and refusals, each as the story it was."""
+
+from __future__ import annotations
+
+from controller.table.inputs import Hour, Role
+from controller.table.phases import Phase
+from controller.table.rules import awaited, expected
+from controller.table.state import Place
+from devices import events as ev
+from firmware_bridge.link import Done
+from tests.support.table import Table, table_rules
+
+SUPERVISOR = frozenset({Role.SUPERVISOR})
+
+
+def clear_all(t: Table) -> None:
+    for fault in list(t.state.faults):
+        t.tap("clear", SUPERVISOR, fault=fault.id)
+
+
+def let_out(t: Table, token: str | None) -> None:
+    t.event(ev.BatchReleased, "shuffler", count=t.size, inside=0, token=token)
+
+
+# --- a batch goes out of play while it lies in the shuffler ---
+
+
+def stored_batch_out_of_play() -> Table:
+    """Batch A in the shoe, batch B proved in the shuffler with a dead card in it."""
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("dead_card", batch="B", card="8S", reason="missing")
+    return t
+
+
+def test_a_stored_batch_that_is_out_of_play_is_let_out_by_the_machine_and_replaced():
+    """Nothing took it out again, and the table could only go idle."""
+    t = stored_batch_out_of_play()
+    t.tap("shuffle_now")
+    t.end_shoe()
+    assert "take_from_shuffler" in expected(t.rules, t.state)
+    assert awaited(t.state) == "batch B, which is out of play, to come out of the shuffler or by hand"
+    t.tap("take_from_shuffler")
+    command = t.effects[-1]
+    assert (command.name, command.args) == ("release", {"token": t.token})
+    t.end(Done({"count": 52, "inside": 0}))
+    let_out(t, t.token)
+    assert (t.state.phase, t.codes) == (Phase.RACK_FULL, ["dead_card"])
+    t.tap("replace_batch", SUPERVISOR, batch="B")
+    clear_all(t)
+    t.prepare("B")
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.complete()
+    t.swap_to("B")
+    assert (t.state.phase, t.state.shoe.batch) == (Phase.BETWEEN_ROUNDS, "B")
+
+
+def test_a_batch_that_is_out_of_play_is_lifted_out_without_another_fault():
+    t = stored_batch_out_of_play()
+    t.tap("shuffle_now")
+    t.end_shoe()
+    t.event(ev.Door, "shuffler", open=True)
+    let_out(t, None)
+    t.event(ev.Door, "shuffler", open=False)
+    assert t.codes == ["dead_card"]
+    assert t.state.batches["B"].at(Place.IN_HAND) == 52
+
+
+def test_a_dead_card_in_the_stored_batch_does_not_stop_the_rounds_of_the_other():
+    t = stored_batch_out_of_play()
+    t.play_round()
+    assert t.state.rounds == 1
+    t.tap("dead_card", batch="A")
+    assert t.refused("bets_closed", boxes="1").code == "fault_latched"
+
+
+def test_a_completed_shuffle_proves_nothing_of_a_batch_that_is_out_of_play():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("dead_card", batch="B", reason="missing")
+    t.complete()
+    assert t.state.batches["B"].proof is None
+    assert t.codes == ["dead_card"]
+    t.tap("shuffle_now")
+    t.end_shoe()
+    t.tap("take_from_shuffler")
+    assert t.effects[-1].args == {"token": t.token}
+
+
+def test_the_first_batch_that_the_machine_finds_wrong_comes_out_again():
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete(count=51)
+    assert (t.state.phase, t.codes) == (Phase.FIRST_LOADED, ["wrong_count"])
+    t.tap("take_from_shuffler")
+    t.end(Done({"count": 52, "inside": 0}))
+    let_out(t, t.token)
+    assert (t.state.phase, t.codes) == (Phase.OPENING, ["wrong_count"])
+
+
+def test_a_table_with_a_limit_of_age_replaces_both_batches_and_goes_on():
+    """With a limit of a day every table came to this: the stored batch was too old to come out."""
+    t = Table(table_rules(deck_age_h=24))
+    t.give(Hour(100, "d1"))
+    for device in ("shoe", "shuffler"):
+        t.tap("inspect", SUPERVISOR, device=device)
+    t.open_to_shoe()
+    t.complete()
+    t.give(Hour(124, "d1"))
+    assert t.codes == ["deck_too_old", "deck_too_old"]
+    t.tap("shuffle_now")
+    t.end_shoe()
+    t.tap("take_from_shuffler")
+    t.end(Done({"count": 52, "inside": 0}))
+    let_out(t, t.token)
+    for batch in "AB":
+        t.tap("replace_batch", SUPERVISOR, batch=batch)
+        t.prepare(batch)
+    clear_all(t)
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.complete()
+    t.swap_to("B")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+def test_a_closing_table_takes_out_what_is_out_of_play():
+    t = stored_batch_out_of_play()
+    t.tap("close")
+    t.end_shoe()
+    t.tap("take_from_shuffler")
+    t.end(Done({"count": 52, "inside": 0}))
+    let_out(t, t.token)
+    assert t.state.batch_at(Place.SHUFFLER) is None
+    assert t.codes == ["dead_card"]
