@@ -16,7 +16,7 @@ from controller.table import args, by_hand
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
-from controller.table.phases import IN_ROUND, Phase
+from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box
 from controller.table.state import Closing, Dealt, Place, Round, TableState
@@ -193,9 +193,6 @@ def _less_unseen(state: TableState, cards: Iterable[Dealt]) -> TableState:
 
 def not_countable(rules: TableRules, state: TableState) -> Refusal | None:
     """Why a round cannot end yet, whichever way it ends."""
-    if not state.device(rules.shoe).up:
-        why = "the shoe does not answer: cards may have come out that nobody counted"
-        return Refusal("device_absent", why)
     if state.shoe.cut_seen and state.shoe.cut_at is None and state.phase in IN_ROUND:
         return Refusal(
             "where_was_the_cutting_card",
@@ -217,7 +214,18 @@ def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
 
 def _void(state: TableState, data: Data) -> TableState:
     """What was hidden stays hidden: nobody turns up the cards of a void round."""
+    if state.phase in OUT_OF_SHOE:
+        batch = _shoe_batch(state)
+        state = with_batch(move_all(state, batch, Place.IN_HAND, Place.RACK), batch, proof=None, cut=False)
     return replace(table_to_rack(state), round=None, dry_in=None)
+
+
+def _after_void(draft: Draft, before: TableState) -> None:
+    """A shoe that died in the round may have let cards out: it ends, and the gauge decides."""
+    no_longer_dry(draft, before)
+    shoe = draft.rules.shoe
+    if before.phase not in OUT_OF_SHOE and not before.device(shoe).up:
+        draft.latch("events_lost", "the shoe did not answer in the round that is void", device=shoe)
 
 
 def no_longer_dry(draft: Draft, before: TableState) -> None:
@@ -352,9 +360,17 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
         case "cut":
             least, most = cut_range(rules, state)
             return [(f"position={least}..{most}", {"position": least})]
-        case "void_round" if dry(state) and (state.phase not in IN_ROUND or not _rack(state)):
-            return [(f"reason={'|'.join(VOID)}", {"reason": "shoe_dry"})]
+        case "void_round" if _void_is_called_for(rules, state):
+            return [(f"reason={'|'.join(VOID)}", {"reason": "other"})]
     return []
+
+
+def _void_is_called_for(rules: TableRules, state: TableState) -> bool:
+    """Whether the round cannot go on as it is."""
+    if not state.device(rules.shoe).up:
+        return True
+    nothing_left = state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and not _rack(state))
+    return dry(state) and nothing_left
 
 
 def _rack(state: TableState) -> int:
@@ -391,6 +407,6 @@ FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "drawn_in_error": _after_drawn_in_error,
     "dealer_skipped": _after_reordered,
     "box_skipped": _after_reordered,
-    "void_round": no_longer_dry,
+    "void_round": _after_void,
     "load_shoe": _after_load_shoe,
 }

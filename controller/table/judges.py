@@ -31,6 +31,9 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
         return out
     if inside is not None:
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
+    if state.shuffler.surplus not in (0, rules.batch_size):  # a whole batch was put in before it was told
+        why = f"{state.shuffler.surplus} cards are in the shuffler: take them out"
+        return Refusal("shuffler_not_empty", why, "13:69F-2.2(d)3")
     if held.unfit:
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
     unprepared = opening.not_prepared(held)
@@ -256,6 +259,9 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
     assert state.round is not None
     if state.phase is not Phase.PLAYING and not state.uncertain:
         return Refusal("deal_not_finished", "the initial deal is not finished", "13:69F-2.6")
+    if not state.device(rules.shoe).up:
+        why = "the shoe does not answer: cards may have come out uncounted; a supervisor may void the round"
+        return Refusal("device_absent", why, expected=("void_round reason=other",))
     data = {"round": state.round.number, "cards": len(state.round.cards)}
     return irregular.not_countable(rules, state) or data
 
@@ -276,18 +282,23 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
     batch = state.shoe.batch
     assert batch is not None
     left, sensed = state.batches[batch].at(Place.SHOE), Sense.EMPTY in rules.shoe_senses
-    said = args.flag(tap.args, "shoe_empty")
-    if said and sensed:
+    said, unsure = args.flag(tap.args, "shoe_empty"), not_counted_on(rules, state)
+    if said and sensed and not unsure:
         raise ValueError("this shoe tells by itself when it is empty: leave shoe_empty out")
     if not (state.shoe.empty or said or (not sensed and not left)):
         why = "take the rest of the cards through the shoe to the rack first, faces down"
-        if sensed:
+        if sensed and not unsure:
             return Refusal("shoe_not_empty", why, "13:69F-2.6")
         why += f": {left} did not come yet; when the shoe is empty all the same, say shoe_empty=true"
         again = f"collect_rack gauge={gauge} shoe_empty=true"
         return Refusal("shoe_not_empty", why, "13:69F-2.6", (again,))
-    by_gauge = left if state.uncertain and gauge == "full" else 0
+    by_gauge = left if unsure and gauge == "full" else 0
     return {"batch": batch, "gauge": str(gauge), "other_backs": foreign, "left": left, "by_gauge": by_gauge}
+
+
+def not_counted_on(rules: TableRules, state: TableState) -> bool:
+    """Whether cards may have left the shoe that nobody counted: people say that it is empty, and gauge."""
+    return state.uncertain or not state.device(rules.shoe).up
 
 
 def _mended(rules: TableRules, batch: Batch) -> bool:

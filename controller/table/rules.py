@@ -187,6 +187,9 @@ def _after_collect(draft: Draft, before: TableState) -> None:
     batch = tap["batch"]
     if any(n > draft.rules.decks for face, n in before.shoe.drawn.items() if face):
         draft.latch("too_many_copies", f"copy {draft.rules.decks + 1} of one card", batch=batch)
+    if tap["by_gauge"] and not before.uncertain:
+        shoe, cause = draft.rules.shoe, f"{tap['left']} cards came out of a shoe that does not answer"
+        draft.latch("events_lost", cause, device=shoe)
     if tap["left"] and not tap["by_gauge"]:
         size = draft.rules.batch_size
         draft.latch("cards_missing", f"{before.shoe.count} of {size} cards came out", batch=batch)
@@ -194,6 +197,7 @@ def _after_collect(draft: Draft, before: TableState) -> None:
         draft.latch("rack_gauge", f"the rack of batch {batch} is {tap['gauge']}", batch=batch)
     if tap["other_backs"]:
         draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
+    irregular.no_longer_dry(draft, before)
     draft.add("collected", {"from": before.shoe.first_fact, "batch": batch, "shoe": before.shoe.number})
     draft.source = SERVICE
     draft.add("checkpoint", {"state": checkpoint(draft.state)})
@@ -307,7 +311,11 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return [("box=N|dealer", {"box": "dealer"}), ("", {})] if state.shoe.cut_at is None else []
         case "collect_rack":
             backs = "" if Sense.BACK in rules.shoe_senses else " other_backs=0"
-            return [(f"gauge=full|short|over{backs}", {"gauge": "full"})]
+            taps: list[tuple[str, Args]] = [(f"gauge=full|short|over{backs}", {"gauge": "full"})]
+            if not state.device(rules.shoe).up and not state.shoe.empty:
+                said = {"gauge": "full", "shoe_empty": True}
+                taps = [(f"gauge=full|short|over shoe_empty=true{backs}", said)]
+            return taps
         case _:
             return [("", {})]
 
@@ -330,6 +338,8 @@ def awaited(state: TableState) -> str | None:
     waited = None if dry else waits.get(state.phase.value)
     if waited is None and state.shuffler.stage.value in ("starting", "running"):
         return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
+    if waited is None and state.shuffler.surplus and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
+        return f"{state.shuffler.surplus} cards to come out of the shuffler"
     if waited is None and state.unfit_inside and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
         return f"batch {state.shuffler.batch}, which is out of play, to come out of the shuffler or by hand"
     return waited

@@ -174,6 +174,16 @@ def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict
     return {"unaccounted": drawn - told if isinstance(drawn, int) else None}
 
 
+def _empty_by_status(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
+    """A shoe whose word that it is empty was lost says so again; not before it was seen to let a card out."""
+    state, status = draft.state, event.status
+    if event.boot != was_boot or not status.get("empty") or state.shoe.empty or not _holds_cards(state):
+        return
+    if state.uncertain or status.get("drawn") == _told(state) > 0:
+        draft.add(ev.ShoeEmpty.kind, {**_closing(state), "by_status": True})
+        _judge_empty(draft)
+
+
 def _forgot(state: TableState, event: ev.LinkUp) -> bool:
     """Whether it counts fewer cards than it told: it lost its memory and did not count the start."""
     drawn = event.status.get("drawn")
@@ -192,6 +202,7 @@ def _told(state: TableState) -> int:
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
     """A shoe that started again while it held cards is not trusted until the counts agree (S9)."""
+    _empty_by_status(draft, event, was_boot)
     if was_boot is None or not _holds_cards(draft.state):
         return
     changed = event.boot != was_boot

@@ -330,10 +330,12 @@ def test_a_void_round_with_the_cutting_card_ends_the_shoe_and_its_place_is_told_
     assert t.state.phase is Phase.SHOE_END
 
 
-def test_a_round_is_not_void_while_cards_may_come_out_uncounted() -> None:
+def test_a_round_that_is_void_under_a_dead_shoe_ends_the_shoe() -> None:
     t = dealt(4)
     t.event(ev.LinkDown, reason="unplugged")
-    assert t.refused("void_round", reason="misdeal").code == "device_absent"
+    t.tap("void_round", reason="misdeal")
+    assert t.codes == ["events_lost"]
+    assert t.refused("bets_closed", boxes="1").code == "fault_latched"
 
 
 # --- about one deck goes back into the shoe ---
