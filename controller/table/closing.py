@@ -176,7 +176,7 @@ def _count(state: TableState, data: Mapping[str, Any]) -> TableState:
     if not data["inside"]:
         return with_batch(state, batch, counted=data["cards"])
     state = with_batch(move(state, batch, data["inside"], Place.IN_HAND, Place.SHUFFLER), batch, counted=None)
-    return _not_confirmed(with_shuffler(state, batch=batch), data["device"])
+    return not_confirmed(with_shuffler(state, batch=batch), data["device"])
 
 
 def _after_count(draft: Draft, before: TableState) -> None:
@@ -302,15 +302,16 @@ def _shuffler(rules: TableRules, tap: OperatorEvent) -> None:
 
 
 def _out(state: TableState, data: Mapping[str, Any]) -> TableState:
-    return _not_confirmed(with_shuffler(state, out=True), data["device"])
+    return not_confirmed(with_shuffler(state, out=True), data["device"])
 
 
 def _in(state: TableState, data: Mapping[str, Any]) -> TableState:
     """Its cycle counter is taken over anew: it may have been mended and tried."""
-    return _not_confirmed(with_shuffler(state, out=False, counter=None), data["device"])
+    return not_confirmed(with_shuffler(state, out=False, counter=None), data["device"])
 
 
-def _not_confirmed(state: TableState, device: str) -> TableState:
+def not_confirmed(state: TableState, device: str) -> TableState:
+    """Whoever looked into the device must look again."""
     looked = {d: who for d, who in state.first_to_look.items() if d != device}
     return replace(state, empty=tuple(d for d in state.empty if d != device), first_to_look=looked)
 

@@ -16,7 +16,7 @@ from controller.table.changes import (
     with_shoe,
     with_shuffler,
 )
-from controller.table.faults import Blocks
+from controller.table.faults import blocks
 from controller.table.inputs import Fact
 from controller.table.phases import RESHUFFLING, Phase
 from controller.table.round import NO_HAND, box, deal_order
@@ -96,12 +96,17 @@ def _link_up(state: TableState, data: Data) -> TableState:
     if "counter" in data:
         state = with_shuffler(state, counter=data["counter"])
     if "surplus" in data:
-        state = with_shuffler(state, surplus=data["surplus"])
+        state = _surplus(state, data)
     if data.get("untimed"):
         state = with_shuffler(state, started_us=0)
     if "unaccounted" in data:
         state = with_shoe(state, unaccounted=data["unaccounted"])
     return state
+
+
+def _surplus(state: TableState, data: Data) -> TableState:
+    state = with_shuffler(state, surplus=data["surplus"])
+    return closing.not_confirmed(state, data["device"]) if data["surplus"] else state
 
 
 def _link_down(state: TableState, data: Data) -> TableState:
@@ -126,7 +131,7 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
     fault = Fault(
         id=data["fault"],
         code=data["code"],
-        blocks=Blocks(data["blocks"]),
+        blocks=blocks(data["code"], data["blocks"]),
         cause=data["cause"],
         since=state.seq,
         again=state.seq,
@@ -169,7 +174,8 @@ def _load_shuffler(state: TableState, data: Data) -> TableState:
     for place in (Place.RACK, Place.IN_HAND):
         state = move(state, batch, state.batches[batch].at(place), place, Place.SHUFFLER)
     state = with_batch(state, batch, proof=None, cut=False)
-    return with_shuffler(state, batch=batch, stage=Cycle.NONE, token=None, surplus=0)
+    surplus = max(0, state.shuffler.surplus - state.batches[batch].at(Place.SHUFFLER))
+    return with_shuffler(state, batch=batch, stage=Cycle.NONE, token=None, surplus=surplus)
 
 
 def _start_shuffle(state: TableState, data: Data) -> TableState:
@@ -215,12 +221,13 @@ def _batch_released(state: TableState, data: Data) -> TableState:
         state = move(state, batch, data["moved"], Place.SHUFFLER, Place.IN_HAND)
         if not data["proved"]:
             state = with_batch(state, batch, proof=None)
-    left = batch is not None and state.batches[batch].at(Place.SHUFFLER) > 0
+    left = 0 if batch is None else state.batches[batch].at(Place.SHUFFLER)
+    state = closing.not_confirmed(state, data["device"])
     shuffler = Shuffler(
         batch=batch if left else None,
         counter=state.shuffler.counter,
         shuffles=state.shuffler.shuffles,
-        surplus=(data["inside"] or 0) if batch is None else 0,
+        surplus=max(0, (data["inside"] or 0) - left),
         out=state.shuffler.out,
     )
     return replace(state, shuffler=shuffler, cutter=None, declined=())

@@ -146,13 +146,15 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     batch = shuffler.batch
     if batch is None:
         event_facts.record(draft, event, {"batch": None, "moved": 0, "proved": False})
-        if event.count and not (shuffler.out and not event.inside):
-            draft.latch("cards_inside", f"{event.count} cards came out of a machine that held none")
+        told = (event.count or 0) + (event.inside or 0) == shuffler.surplus
+        if event.count and not told and not (shuffler.out and not event.inside):
+            cause = f"{event.count} cards came out of a machine that held {shuffler.surplus or 'none'}"
+            draft.latch("cards_inside", cause)
         return
     held = draft.state.batches[batch]
     inside = held.at(Place.SHUFFLER)
     count, left = event.count or 0, event.inside or 0
-    moved = min(count, inside)
+    moved = min(count, inside) if event.inside is None else max(0, inside - left)
     with_token = held.proof is not None and event.token == held.proof.token
     whole = left == 0 and count == inside == rules.batch_size
     due = bool(draft.moves("batch_taken"))
@@ -177,9 +179,11 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
             device=rules.shuffler,
         )
     if left:
-        draft.latch("cards_inside", f"{left} cards of batch {batch} stayed inside", batch=batch)
-    if count + left != inside:
-        draft.latch("wrong_count", f"{count + left} cards instead of {inside}", batch=batch)
+        draft.latch("cards_inside", f"{left} cards stayed inside with batch {batch}", batch=batch)
+    if count + left != inside + shuffler.surplus:
+        draft.latch(
+            "wrong_count", f"{count + left} cards instead of {inside + shuffler.surplus}", batch=batch
+        )
 
 
 def _leaves(state: TableState, batch: str | None) -> bool:
@@ -299,6 +303,7 @@ def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
             _reconcile_start(draft, status)
         elif status.get("cycle") != shuffler.counter:
             _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")
+        _tell_surplus(draft)
         return
     if shuffler.stage in UNFINISHED:
         _void(draft, "the shuffler started again in the middle of a cycle", UNFINISHED)
@@ -309,6 +314,15 @@ def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
     inside = status.get("inside")
     if isinstance(inside, int):
         _count_inside(draft, inside)
+
+
+def _tell_surplus(draft: Draft) -> None:
+    """Cards that were put in unseen; not a whole batch that is about to be told (`load_shuffler`)."""
+    shuffler, surplus = draft.state.shuffler, draft.state.shuffler.surplus
+    about_to_be_told = surplus == draft.rules.batch_size and shuffler.batch is None
+    if surplus and (not about_to_be_told or _leaves(draft.state, None)):
+        cause = f"the shuffler holds {surplus} cards that this table did not put in"
+        draft.latch("cards_inside", cause, batch=shuffler.batch)
 
 
 def _count_inside(draft: Draft, inside: int) -> None:

@@ -1,0 +1,147 @@
+"""Faults of the core around the shuffler that a review found, each as the story it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.table.inputs import Role
+from controller.table.rules import awaited, expected
+from controller.table.state import Place
+from devices import events as ev
+from firmware_bridge.link import Done
+from tests.support.table import Table
+
+SUPERVISOR = frozenset({Role.SUPERVISOR})
+
+
+def rack_full() -> Table:
+    """Batch A in the rack, batch B proved in the shuffler."""
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("shuffle_now")
+    t.end_shoe()
+    return t
+
+
+def closing() -> Table:
+    """The table closes: both batches counted and in hand, the shuffler confirmed empty."""
+    t = rack_full()
+    t.tap("close")
+    t.take()
+    for batch in "AB":
+        t.tap("count_batch", batch=batch, cards=52)
+    t.tap("confirm_empty", device="shuffler")
+    return t
+
+
+def up(t: Table, boot: int = 1, **status: object) -> None:
+    """The shuffler answers (again)."""
+    t.event(
+        ev.LinkUp,
+        "shuffler",
+        boot=boot,
+        identity={"serial": "SF1", "firmware": "1"},
+        status={"state": "empty", "cycle": t.state.shuffler.counter, "token": None, **status},
+    )
+
+
+def cannot_clear(t: Table, code: str) -> bool:
+    fault = next(f for f in t.state.faults if f.code == code)
+    return t.refused("clear", SUPERVISOR, fault=fault.id).code == "cause_remains"
+
+
+@pytest.mark.rule("R-55", "R-74")
+def test_a_machine_that_lets_a_whole_batch_out_and_says_that_cards_stayed_is_not_empty():
+    """Its last word was forgotten: one dealer confirmed it empty, and the table closed over the cards."""
+    t = rack_full()
+    t.tap("close")
+    t.tap("take_from_shuffler")
+    token = t.effects[-1].args["token"]
+    t.end(Done({"count": 52, "inside": 3}))
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=3, token=token)
+    assert t.codes == ["cards_inside", "wrong_count"]
+    assert t.state.batches["B"].cards == {Place.IN_HAND: 49, Place.SHUFFLER: 3}
+    assert cannot_clear(t, "cards_inside")
+    assert t.refused("confirm_empty", device="shuffler").code == "shuffler_not_empty"
+    assert t.refused("close", SUPERVISOR).code == "shuffler_not_empty"
+    t.event(ev.BatchReleased, "shuffler", count=3, inside=0, token=None)
+    t.tap("confirm_empty", device="shuffler")
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+
+
+@pytest.mark.rule("R-55")
+def test_cards_that_are_nowhere_are_not_in_a_machine_that_says_it_is_empty():
+    """Custody kept them in the shuffler, so that it could neither be loaded nor confirmed empty."""
+    t = rack_full()
+    t.tap("close")
+    t.event(ev.BatchReleased, "shuffler", count=40, inside=0, token=None)
+    assert t.codes == ["wrong_count"]
+    assert t.state.batches["B"].cards == {Place.IN_HAND: 52}
+    t.tap("count_batch", batch="B", cards=40)
+    t.tap("confirm_empty", device="shuffler")
+
+
+@pytest.mark.rule("R-74", "R-08")
+@pytest.mark.parametrize("opening", [True, False])
+def test_no_batch_goes_into_a_machine_on_top_of_cards_that_it_holds(opening: bool) -> None:
+    """Loading was even expected, and wiped out what the machine had said (INC-6)."""
+    if opening:
+        t = Table()
+        t.boot()
+        t.links_up(inside=16)
+        t.open()
+    else:
+        t = rack_full()
+        t.take()
+        up(t, boot=2, inside=16)
+    refusal = t.refused("load_shuffler", batch="A")
+    assert (refusal.code, "16 cards" in refusal.why) == ("shuffler_not_empty", True)
+    assert "load_shuffler batch=A" not in expected(t.rules, t.state)
+    assert awaited(t.state) == "16 cards to come out of the shuffler"
+    assert cannot_clear(t, "cards_inside")
+    t.event(ev.BatchReleased, "shuffler", count=16, inside=0, token=None)
+    assert t.codes == ["cards_inside"]
+    t.tap("load_shuffler", batch="A")
+    t.start()
+
+
+def test_a_batch_that_was_put_in_before_the_tap_is_no_surplus() -> None:
+    t = Table()
+    t.boot()
+    t.links_up(inside=52)
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    assert t.state.shuffler.surplus == 0
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.start()
+
+
+@pytest.mark.rule("R-36b")
+def test_cards_out_of_a_machine_that_was_confirmed_empty_send_people_back_to_it():
+    t = closing()
+    assert t.state.empty == ("shuffler",)
+    t.event(ev.BatchReleased, "shuffler", count=3, inside=0, token=None)
+    assert t.codes == ["cards_inside"]
+    assert t.state.empty == ()
+    t.tap("confirm_empty", device="shoe")
+    assert t.refused("close", SUPERVISOR).code == "not_confirmed_empty"
+    t.tap("confirm_empty", device="shuffler")
+    t.tap("close", SUPERVISOR)
+
+
+@pytest.mark.rule("R-36b")
+def test_cards_put_into_a_machine_while_its_cable_was_out_are_told():
+    """The table could not close, and nothing said why."""
+    t = closing()
+    t.tap("confirm_empty", device="shoe")
+    t.event(ev.LinkDown, "shuffler", reason="pulled")
+    up(t, inside=12)
+    assert t.state.empty == ("shoe",)
+    assert t.codes == ["cards_inside"]
+    assert t.refused("close", SUPERVISOR).code == "shuffler_not_empty"
+    assert awaited(t.state) == "12 cards to come out of the shuffler"
+    t.event(ev.BatchReleased, "shuffler", count=12, inside=0, token=None)
+    assert t.codes == ["cards_inside"]
+    t.tap("confirm_empty", device="shuffler")
+    t.tap("close", SUPERVISOR)
