@@ -214,3 +214,9 @@ FAULTS: dict[str, FaultKind] = {
         "restarted",
     ),
 }
+
+
+def blocks(code: str, said: str) -> Blocks:
+    """What a fault of the journal blocks: a kind that was a fault when it was latched may be an alarm now."""
+    kind = FAULTS.get(code)
+    return Blocks.NOTHING if kind is not None and kind.blocks is Blocks.NOTHING else Blocks(said)

@@ -59,6 +59,8 @@ def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
     batches = {
         batch: _fresh(state, Batch(batch, back), data["cards"]) for batch, back in data["backs"].items()
     }
+    if "manual" not in data:  # from before preparation was journaled
+        batches = {batch: replace(held, prep=Prep.WASHED) for batch, held in batches.items()}
     shoe = Shoe(last_batch=state.shoe.last_batch, number=state.shoe.number)
     return replace(
         state,

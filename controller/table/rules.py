@@ -198,6 +198,7 @@ def _after_collect(draft: Draft, before: TableState) -> None:
     if tap["other_backs"]:
         draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
     irregular.no_longer_dry(draft, before)
+    irregular.no_longer_dry(draft, before)
     draft.add("collected", {"from": before.shoe.first_fact, "batch": batch, "shoe": before.shoe.number})
     draft.source = SERVICE
     draft.add("checkpoint", {"state": checkpoint(draft.state)})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, cast
 
-from controller.table.faults import Blocks
+from controller.table.faults import Blocks, blocks
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED
@@ -381,7 +381,7 @@ def restore(plain: Mapping[str, Any]) -> TableState:
             "declined": tuple(plain["declined"]),
             "devices": {k: Device(**v) for k, v in plain["devices"].items()},
             "pending": {k: Pending(**v) for k, v in plain["pending"].items()},
-            "faults": tuple(Fault(**{**f, "blocks": Blocks(f["blocks"])}) for f in plain["faults"]),
+            "faults": tuple(_fault(f) for f in plain["faults"]),
             "keys": dict(plain["keys"]),
             "empty": tuple(plain.get("empty", ())),
             "ending": Ending(plain.get("ending", Ending.SWAP)),
@@ -390,7 +390,15 @@ def restore(plain: Mapping[str, Any]) -> TableState:
     )
 
 
+def _fault(plain: Mapping[str, Any]) -> Fault:
+    """One that is an alarm now went with its cause: at a shoe's end nothing of the round is left."""
+    now, was = blocks(plain["code"], plain["blocks"]), Blocks(plain["blocks"])
+    gone = plain.get("gone") if now is was else plain["again"]
+    return Fault(**{**plain, "blocks": now, "gone": gone})
+
+
 def _batch(plain: Mapping[str, Any]) -> Batch:
+    """Before preparation was journaled, a table played with what was prepared beside it."""
     proof = plain["proof"]
     return Batch(
         **{
@@ -400,7 +408,7 @@ def _batch(plain: Mapping[str, Any]) -> Batch:
             if proof is None
             else Proof(**{**proof, "how": Shuffled(proof.get("how", Shuffled.MACHINE))}),
             "missing": tuple(plain.get("missing", ())),
-            "prep": Prep(plain.get("prep", Prep.RECEIVED)),
+            "prep": Prep(plain.get("prep", Prep.WASHED)),
             "orders": tuple(plain.get("orders", ())),
         }
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from controller.table.inputs import Hour, Role
+import json
+
+from controller.table.evolve import evolve
+from controller.table.inputs import Fact, Hour, Role
+from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.rules import awaited, expected
-from controller.table.state import Place
+from controller.table.state import Place, Prep, initial
 from devices import events as ev
 from firmware_bridge.link import Done
 from tests.support.table import Table, table_rules
@@ -139,3 +143,96 @@ def test_a_closing_table_takes_out_what_is_out_of_play():
     let_out(t, t.token)
     assert t.state.batch_at(Place.SHUFFLER) is None
     assert t.codes == ["dead_card"]
+
+
+# --- journals from before batches were prepared, and a dry shoe was an alarm ---
+
+OLD_OPEN = Fact(
+    "open",
+    "operator",
+    {
+        "cards": 52,
+        "backs": {"A": "red", "B": "blue"},
+        "who": "ann",
+        "moves": ["open", "opening"],
+    },
+)
+OLD_DRY = {"code": "shoe_dry", "blocks": "round", "cause": "no card is left", "batch": "A", "device": None}
+TOKEN = "da" * 16
+OLD_STATE = json.loads(
+    """{
+    "seq": 98, "boot": "00000000000000000000000000000000", "booted_at": 1, "phase": "rack_full",
+    "batches": {
+        "A": {"id": "A", "back": "red", "cards": {"rack": 52}, "proof": null, "cut": false, "unfit": null},
+        "B": {"id": "B", "back": "blue", "cards": {"shuffler": 52}, "cut": false, "unfit": null,
+              "proof": {"token": "dadadadadadadadadadadadadadadada", "cycle": 42}}
+    },
+    "shuffler": {"batch": "B", "stage": "proved", "token": "dadadadadadadadadadadadadadadada",
+                 "counter": 42, "shuffles": 2, "surplus": 0},
+    "shoe": {"batch": null, "last_batch": "A", "number": 1, "first_fact": 0, "drawn": {}, "unseen": {},
+             "foreign": 0, "empty": true, "closing": "no", "cut_seen": false, "cut_at": null,
+             "unaccounted": null, "early": []},
+    "round": null, "rounds": 1, "last_boxes": [1], "cutter": null, "declined": [],
+    "devices": {}, "pending": {}, "keys": {},
+    "faults": [{"id": "F95", "code": "shoe_dry", "blocks": "round", "cause": "no card is left",
+                "since": 95, "again": 95, "batch": "A", "device": null}]
+}"""
+)
+
+
+def replayed(*facts: Fact) -> Table:
+    rules = table_rules()
+    state = initial(rules)
+    for fact in facts:
+        state = evolve(state, fact)
+    t = Table(rules, state)
+    t.boot("11" * 16)
+    return t
+
+
+def test_an_old_opening_means_batches_that_were_prepared_beside_the_journal():
+    """Every batch came back as just received, so that the first swap was refused for good."""
+    t = replayed(OLD_OPEN)
+    t.links_up()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    t.take()
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.cut_and_load("A", offer="3")
+    t.draw()
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+def test_an_old_fault_that_is_an_alarm_now_stops_nothing():
+    """Nobody could clear it: it was no fault any more, and its predicate no predicate."""
+    t = replayed(OLD_OPEN, Fact("fault_latched", "shoe", {"fault": "F2", "unfit": False, **OLD_DRY}))
+    assert (t.codes, t.alarms) == ([], ["shoe_dry"])
+
+
+def test_a_table_goes_on_from_an_old_checkpoint():
+    t = replayed(Fact("checkpoint", "service", {"state": OLD_STATE}))
+    t.cycle, t.token = 42, TOKEN
+    t.links_up(inside=52, state="done")
+    assert (t.codes, t.alarms) == ([], ["shoe_dry"])
+    t.tap("acknowledge", alarm="F95")
+    assert t.alarms == []
+    t.swap_to("B")
+    t.play_round()
+    assert (t.state.phase, t.state.shoe.batch) == (Phase.BETWEEN_ROUNDS, "B")
+    assert t.state.batches["A"].prep is Prep.WASHED
+
+
+def test_an_old_dry_shoe_is_over_when_its_rack_is_collected():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.deal("1")
+    old = Fact("fault_latched", "shoe", {"fault": f"F{t.state.seq + 1}", "unfit": False, **OLD_DRY})
+    settled = Fact("round_settled", "operator", {"moves": ["round_settled", "between_rounds"]})
+    t.state = evolve(evolve(t.state, old), settled)
+    t.machine = TableMachine(t.rules, t.state)
+    t.tap("shuffle_now")
+    t.end_shoe()
+    assert [f.gone is not None for f in t.state.faults] == [True]
