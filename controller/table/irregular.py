@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, by_hand
+from controller.table import args, by_hand, reader
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
@@ -80,8 +80,11 @@ def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("no_wager_there", f"there is no wager on {place} in this round")
     if had not in (0, 1):
         raise ValueError("cards=0 or cards=1: how many cards the box got")
-    if round_.order.count(place) < 2 or round_.order[-1] != HOLE:
+    if round_.order.count(place) < 2:
         return _told_already(f"a card of {place}", "13:69F-2.15(g)")
+    if round_.order[-1] != HOLE:
+        why = "the dealer's second card was left out before: play on, or a supervisor voids the round"
+        return Refusal("dealer_skipped_before", why, "13:69F-2.15(g)", ("void_round reason=misdeal",))
     if had:
         others = _without_last(_without_last(round_.order, HOLE), place)
         return {"box": place, "had": 1, "order": _late(others, place, round_.placed)}
@@ -132,7 +135,8 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
     last = cards[-1]
     if last.to == BURNED:
         return Refusal("burned_already", "the last card drawn was burned", "13:69F-2.15(c)")
-    shown = exposed and not last.seen and last.to == STRAY
+    strays = sum(card.to == STRAY and not card.seen for card in cards)
+    shown = exposed and not last.seen and last.to == STRAY and strays == 1  # of two, which one is not known
     return {"drawn": last.seq, "exposed": exposed, "burned": burned, "shown": shown}
 
 
@@ -159,6 +163,9 @@ def _after_drawn_in_error(draft: Draft, before: TableState) -> None:
     if told["shown"]:
         draft.add("exposed", {"seqs": [told["drawn"]]})
         judge_copies(draft, [_round(draft.state).cards[-1].card])
+    round_ = _round(draft.state)
+    if draft.state.phase is Phase.SIDE_WAGERS and round_.placed < len(round_.order) - 1:
+        draft.add("deal_goes_on", draft.moves("deal_goes_on"))
 
 
 def judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
@@ -191,8 +198,13 @@ def _less_unseen(state: TableState, cards: Iterable[Dealt]) -> TableState:
     return with_shoe(state, unseen={face: n for face, n in unseen.items() if n > 0})
 
 
-def not_countable(rules: TableRules, state: TableState) -> Refusal | None:
-    """Why a round cannot end yet, whichever way it ends."""
+def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -> Refusal | None:
+    """Why a round cannot end yet; one that is `void` may lack a card."""
+    if hindered := reader.hinders_the_end(rules, state, void=void):
+        return hindered
+    if not void and owes_a_card(state):
+        why = "the dealer's second card was left out and is not dealt yet"
+        return Refusal("card_missing", why, "13:69F-2.15(e)")
     if state.shoe.cut_seen and state.shoe.cut_at is None and state.phase in IN_ROUND:
         return Refusal(
             "where_was_the_cutting_card",
@@ -203,13 +215,18 @@ def not_countable(rules: TableRules, state: TableState) -> Refusal | None:
     return None
 
 
+def owes_a_card(state: TableState) -> bool:
+    """Whether the dealer's second card, left out before, did not come yet."""
+    round_ = state.round
+    late = round_ is not None and round_.owed and round_.placed <= len(round_.order)
+    return late and not state.uncertain
+
+
 def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    reason = tap.args.get("reason")
-    if reason not in VOID:
-        raise ValueError(f"reason={reason} is none of {', '.join(VOID)}")
+    reason = args.one_of(tap.args, "reason", VOID)
     round_ = _round(state)
     data = {"round": round_.number, "cards": len(round_.cards), "reason": reason}
-    return not_countable(rules, state) or data
+    return not_countable(rules, state, void=True) or data
 
 
 def _void(state: TableState, data: Data) -> TableState:
@@ -252,7 +269,13 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
     if not cards:
         why = "no card lies in the rack: settle the round if it needs none, or a supervisor voids it"
         return Refusal("rack_empty", why, "13:69F-2.15(f)")
-    return {"batch": batch, "cards": cards}
+    return {"batch": batch, "cards": cards, "take_out": _foreign_in_rack(state)}
+
+
+def _foreign_in_rack(state: TableState) -> int:
+    """How many cards of another batch, which are counted nowhere, lie in the rack."""
+    lying = (*_round(state).cards, *state.shoe.early)
+    return state.shoe.foreign - sum(dealt.foreign and dealt.to != BURNED for dealt in lying)
 
 
 def _by_hand(state: TableState, data: Data) -> TableState:
@@ -337,6 +360,8 @@ def _judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent)
     cards, least = _rack(state), deck - deck // 8
     if state.shoe.cut_seen or state.shoe.empty:
         return Refusal("shoe_ends", "the cutting card is out: this shoe ends", "13:69F-2.5(d)")
+    if state.batches[batch].unfit:
+        return Refusal("batch_unfit", f"batch {batch} is out of play: end the shoe", "13:69F-2.5(d)")
     if state.uncertain:
         return Refusal("not_counted", "nobody can say how many cards lie in the rack: end the shoe")
     if cards < least:
@@ -360,6 +385,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
         case "cut":
             least, most = cut_range(rules, state)
             return [(f"position={least}..{most}", {"position": least})]
+        case "void_round" if reader.hinders_the_end(rules, state, void=False):
+            return [("reason=reader", {"reason": "reader"})]
         case "void_round" if _void_is_called_for(rules, state):
             return [(f"reason={'|'.join(VOID)}", {"reason": "other"})]
     return []

@@ -122,6 +122,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.DEALING),
     Transition("dealt", (P.DEALING,), P.SIDE_WAGERS, "settle_first", tap=False),
     Transition("dealt", (P.DEALING,), P.HOLE_CARD, tap=False),
+    Transition("deal_goes_on", (P.SIDE_WAGERS,), P.DEALING, tap=False),
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.PLAYING, "hole_card_is_out"),
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.HOLE_CARD),
     Transition("hole_dealt", (P.HOLE_CARD,), P.PLAYING, tap=False),

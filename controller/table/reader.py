@@ -142,6 +142,16 @@ def no_reader_is_called_for(rules: TableRules, state: TableState) -> bool:
     return (known.boot is not None and not known.up) or any(f.code == "reader_failed" for f in state.faults)
 
 
+def hinders_the_end(rules: TableRules, state: TableState, *, void: bool) -> Refusal | None:
+    """Why a round cannot end yet: a look is under way, or a value may have been shown and it is void."""
+    if any(pending.device == rules.reader for pending in state.pending.values()):
+        return Refusal("reader_busy", "the reader did not answer yet", LOOK)
+    if not void and rules.reader_discloses and any(f.code == "reader_misuse" for f in state.faults):
+        why = "the reader may have shown a value to a player: the round is void"
+        return Refusal("reader_misused", why, MISUSE, ("void_round reason=reader",))
+    return None
+
+
 def settled(state: TableState, device: str | None) -> bool:
     """Whether a reader that failed was found in order again, or the table deals without it."""
     return state.no_reader or device in state.inspected

@@ -139,8 +139,9 @@ def _swaps(state: TableState, event: str) -> bool:
 
 
 def _hinders(state: TableState, fault: Fault, event: str) -> bool:
-    """A fault on the batch in the shuffler keeps that batch in, not the one that is out already (S4)."""
-    return event == "take_from_shuffler" or fault.batch is None or fault.batch == state.taken
+    """A fault on one batch keeps that batch where it is, never the other one (S4)."""
+    batch = state.shuffler.batch if event == "take_from_shuffler" else state.taken
+    return fault.batch in (None, batch)
 
 
 def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -197,7 +198,6 @@ def _after_collect(draft: Draft, before: TableState) -> None:
         draft.latch("rack_gauge", f"the rack of batch {batch} is {tap['gauge']}", batch=batch)
     if tap["other_backs"]:
         draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
-    irregular.no_longer_dry(draft, before)
     irregular.no_longer_dry(draft, before)
     draft.add("collected", {"from": before.shoe.first_fact, "batch": batch, "shoe": before.shoe.number})
     draft.source = SERVICE
@@ -335,6 +335,8 @@ def awaited(state: TableState) -> str | None:
     }
     if state.phase is Phase.CLOSING and state.shuffler.batch is not None:
         return f"batch {state.shuffler.batch} to come out of the shuffler"
+    if irregular.owes_a_card(state):
+        waits["playing"] = "the dealer's second card"
     dry = state.shoe.batch is not None and state.shoe.empty
     waited = None if dry else waits.get(state.phase.value)
     if waited is None and state.shuffler.stage.value in ("starting", "running"):

@@ -4,10 +4,11 @@ import pytest
 
 from controller.table.inputs import Role
 from controller.table.phases import Phase
-from controller.table.rules import expected
+from controller.table.rules import awaited, expected
 from controller.table.state import Place
 from devices import events as ev
-from tests.support.table import Table
+from firmware_bridge.link import Done
+from tests.support.table import Table, table_rules
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 SHOE = {"serial": "SH1", "firmware": "1"}
@@ -128,3 +129,126 @@ def test_a_shoe_that_dies_while_its_rack_is_shuffled_by_hand_leaves_the_round_vo
     assert t.state.batches["A"].cards == {Place.RACK: 11, Place.SHOE: 41}
     t.tap("collect_rack", gauge="full")
     assert t.state.phase is Phase.RACK_FULL
+
+
+# --- irregularities in a round ---
+
+
+def test_a_players_card_that_is_burned_before_the_side_wagers_is_dealt_before_they_are_settled():
+    """The side wagers were settled with a player's second card missing (13:69F-2.23(e))."""
+    t = Table(table_rules(settle_first=True))
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1")
+    for _ in range(3):
+        t.draw()
+    t.tap("drawn_in_error", exposed=True, burned=True)
+    assert t.state.phase is Phase.DEALING
+    assert t.refused("side_wagers_settled").code == "unexpected"
+    card = t.draw()
+    assert t.state.phase is Phase.SIDE_WAGERS
+    assert t.state.round is not None
+    assert (t.state.round.cards[-1].to, t.state.round.cards[-1].card) == ("box 1", card)
+
+
+def test_of_two_cards_out_none_is_shown_for_nobody_knows_which_was_exposed():
+    """The second one, which nobody saw, was shown instead of the first (law 7)."""
+    t = Table(table_rules(settle_first=True))
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1")
+    for _ in range(5):
+        t.draw()
+    t.tap("drawn_in_error", exposed=True)
+    assert t.state.round is not None
+    assert [card.seen for card in t.state.round.cards[3:]] == [False, False]
+    assert [fact.kind for fact in t.facts if fact.kind == "exposed"] == []
+
+
+def test_a_round_is_not_settled_without_the_dealers_second_card_that_was_left_out():
+    t = in_shoe()
+    t.tap("bets_closed", boxes="1,2")
+    for _ in range(5):
+        t.draw()
+    t.tap("dealer_skipped", card="second")
+    refusal = t.refused("round_settled")
+    assert (refusal.code, refusal.clause) == ("card_missing", "13:69F-2.15(e)")
+    assert awaited(t.state) == "the dealer's second card"
+    refusal = t.refused("box_skipped", box="1", cards=1)
+    assert (refusal.code, refusal.expected) == ("dealer_skipped_before", ("void_round reason=misdeal",))
+    t.draw()
+    t.tap("round_settled")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+def test_a_round_that_lacks_the_dealers_second_card_may_be_void():
+    t = in_shoe()
+    t.deal("1")
+    t.tap("drawn_in_error", exposed=True, burned=True)
+    assert t.refused("round_settled").code == "card_missing"
+    t.tap("void_round", SUPERVISOR, reason="misdeal")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+# --- the reader ---
+
+
+def with_reader(**changes: object) -> Table:
+    t = Table(table_rules(reader="reader", **changes))
+    t.counts["reader"] = 0
+    t.open_to_shoe()
+    t.event(ev.LinkUp, "reader", boot=1, identity={}, status={})
+    t.tap("bets_closed", boxes="1")
+    return t
+
+
+def test_a_round_in_which_the_reader_may_have_shown_a_value_is_void():
+    t = with_reader(reader_discloses=True)
+    t.draw()
+    t.event(ev.HoleCardChecked, "reader", result="natural")
+    for _ in range(3):
+        t.draw()
+    refusal = t.refused("round_settled")
+    assert (refusal.code, refusal.expected) == ("reader_misused", ("void_round reason=reader",))
+    assert "void_round reason=reader" in expected(t.rules, t.state)
+    t.tap("void_round", SUPERVISOR, reason="reader")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+def test_no_round_ends_while_the_reader_looks():
+    """Its answer came in the next round, as a misuse."""
+    t = with_reader()
+    for card in ("8S", "AS", "7S", "KH"):
+        t.draw(card=card)
+    t.tap("peek")
+    assert t.refused("round_settled").code == "reader_busy"
+    assert t.refused("void_round", SUPERVISOR, reason="other").code == "reader_busy"
+    t.event(ev.HoleCardChecked, "reader", result="not_natural")
+    t.end(Done({}))
+    t.tap("round_settled")
+    assert t.codes == []
+
+
+# --- cards of another batch in the rack ---
+
+
+def test_cards_of_another_batch_do_not_go_back_into_the_shoe():
+    t = Table(table_rules(decks=2))
+    t.open_to_shoe()
+    t.complete()
+    while t.state.batches["A"].at(Place.RACK) < 46:
+        t.play_round("1", extra=0)
+    t.deal("1")
+    t.draw(back="blue")
+    t.tap("round_settled")
+    assert t.codes == ["wrong_back"]
+    assert t.refused("bart_carter", SUPERVISOR).code == "batch_unfit"
+
+
+def test_a_rack_shuffled_by_hand_tells_how_many_cards_of_another_batch_are_to_be_taken_out():
+    t = in_shoe()
+    t.deal("1")
+    t.draw(back="blue")
+    t.tap("drawn_in_error", exposed=True, burned=True)
+    t.draw(back="blue")
+    t.event(ev.ShoeEmpty)
+    decision = t.tap("reshuffle_by_hand", SUPERVISOR)
+    assert (decision.facts[0].data["cards"], decision.facts[0].data["take_out"]) == (1, 1)
