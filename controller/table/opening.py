@@ -16,6 +16,7 @@ from controller.table.phases import RESHUFFLING, SHOE_IN_USE, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import (
     READY,
+    SEALS_KEPT,
     Batch,
     Place,
     Prep,
@@ -169,7 +170,7 @@ def _spread(state: TableState, data: Mapping[str, Any]) -> TableState:
 
 def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = args.batch(rules, tap.args)
-    held, other = state.batches[batch], state.batches[rules.other(batch)]
+    held = state.batches[batch]
     said = {name: _text(tap.args, name) for name in ("maker", "model", "serial", "operator", "at", "seal")}
     datetime.fromisoformat(said["at"])
     numbers = {name: args.whole(tap.args, name) for name in ("decks", "cards")}
@@ -187,8 +188,8 @@ def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     if wrong:
         return Refusal("certificate_wrong", "; ".join(wrong), CERTIFIED, due(held))
     token = " ".join(said[name] for name in ("maker", "serial", "seal"))
-    if other.proof is not None and other.proof.token == token:
-        return Refusal("certificate_used", f"batch {other.id} came under this seal", CERTIFIED)
+    if token in state.seals:
+        return Refusal("certificate_used", "a batch came under this seal before", CERTIFIED)
     return {"batch": batch, **said, **numbers, "result": result, "seal_intact": intact, "token": token}
 
 
@@ -201,6 +202,7 @@ def _text(given: Args, name: str) -> str:
 
 def _certified(state: TableState, data: Mapping[str, Any]) -> TableState:
     proof = Proof(data["token"], 0, Shuffled.CERTIFICATE)
+    state = replace(state, seals=(*state.seals, data["token"])[-SEALS_KEPT:])
     return with_batch(state, data["batch"], prep=Prep.CERTIFIED, proof=proof, cut=False)
 
 

@@ -266,6 +266,8 @@ class Fault:
 
 KEYS_KEPT = 256
 """Idempotency keys remembered, newest last."""
+SEALS_KEPT = 64
+"""Certificates remembered, newest last: each is good for one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +305,7 @@ class TableState:
     ending: Ending = Ending.SWAP
     dry_in: Phase | None = None
     no_reader: bool = False
+    seals: tuple[str, ...] = ()
 
     def batch_at(self, place: Place) -> str | None:
         """The id of the one batch that has cards at `place`, if any."""
@@ -384,6 +387,7 @@ def restore(plain: Mapping[str, Any]) -> TableState:
             "faults": tuple(_fault(f) for f in plain["faults"]),
             "keys": dict(plain["keys"]),
             "empty": tuple(plain.get("empty", ())),
+            "seals": tuple(plain.get("seals", ())),
             "ending": Ending(plain.get("ending", Ending.SWAP)),
             "dry_in": None if plain.get("dry_in") is None else Phase(plain["dry_in"]),
         }

@@ -9,7 +9,7 @@ from controller.table.inputs import Fact, Hour, Role
 from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.rules import awaited, expected
-from controller.table.state import Place, Prep, initial
+from controller.table.state import Place, Prep, checkpoint, initial, restore
 from devices import events as ev
 from firmware_bridge.link import Done
 from tests.support.table import Table, table_rules
@@ -236,3 +236,31 @@ def test_an_old_dry_shoe_is_over_when_its_rack_is_collected():
     t.tap("shuffle_now")
     t.end_shoe()
     assert [f.gone is not None for f in t.state.faults] == [True]
+
+
+# --- certificates and the shuffle by hand ---
+
+CERTIFICATE = {
+    **dict.fromkeys(("maker", "model", "serial", "operator", "seal"), "M-1"),
+    "at": "2026-11-30T08:00",
+    "decks": 1,
+    "cards": 52,
+    "result": "ok",
+    "seal_intact": "true",
+}
+
+
+def test_a_seal_is_good_for_one_batch_even_when_that_batch_lost_its_shuffle_or_left():
+    """After a demand, or once the first batch was in the shoe, the same certificate was taken again."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.tap("open")
+    t.tap("certificate", batch="A", **CERTIFICATE)
+    t.tap("shuffle_demanded", batch="A")
+    assert t.refused("certificate", batch="B", **CERTIFICATE).code == "certificate_used"
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    assert t.refused("certificate", batch="A", **CERTIFICATE).code == "certificate_used"
+    t.state = restore(checkpoint(t.state))
+    assert t.refused("certificate", batch="A", **CERTIFICATE).code == "certificate_used"
+    t.tap("certificate", batch="A", **{**CERTIFICATE, "seal": "M-2"})
