@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from controller.table.inputs import OperatorEvent, Refusal, Role
@@ -53,12 +54,26 @@ def seat(rules: TableRules, value: Any) -> str:
     return box(int(text))
 
 
+def one_of(args: Args, name: str, known: Sequence[str], which: str = "") -> str:
+    """The argument, one of the words `known`; `which` tells whose words they are."""
+    if name not in args:
+        raise ValueError(f"{name}={'|'.join(known)} is missing")
+    if args[name] not in known:
+        raise ValueError(f"{name}={args[name]} is none of {which}{', '.join(known)}")
+    return str(args[name])
+
+
 def batch(rules: TableRules, args: Args) -> str:
-    ids = [b.id for b in rules.batches]
-    batch = args.get("batch")
-    if batch not in ids:
-        raise ValueError(f"batch={batch} is none of this table's batches: {', '.join(ids)}")
-    return str(batch)
+    return one_of(args, "batch", [b.id for b in rules.batches], "this table's batches: ")
+
+
+def moment(name: str, text: str) -> str:
+    """A date, or a date and time, as it was written."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{name}={text} is no time: write it as 2026-01-31 or 2026-01-31T14:05") from None
+    return text
 
 
 def flag(args: Args, name: str) -> bool:

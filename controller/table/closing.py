@@ -193,9 +193,7 @@ def _after_count(draft: Draft, before: TableState) -> None:
 
 
 def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    device = tap.args.get("device")
-    if device not in devices(rules):
-        raise ValueError(f"device={device} is none of {', '.join(devices(rules))}")
+    device = args.one_of(tap.args, "device", devices(rules))
     data = {"device": device, "batch": None, "moved": 0, "inside": 0, "by": [tap.who]}
     if device == rules.shuffler:
         lifted = _cards_out(rules, state, tap)
@@ -296,9 +294,8 @@ def _judge_in(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
 
 
 def _shuffler(rules: TableRules, tap: OperatorEvent) -> None:
-    device = tap.args.get("device")
-    if device != rules.shuffler:
-        raise ValueError(f"device={device}: only the {rules.shuffler} goes out of service")
+    if tap.args.get("device") != rules.shuffler:
+        raise ValueError(f"write device={rules.shuffler}: only the {rules.shuffler} goes out of service")
 
 
 def _out(state: TableState, data: Mapping[str, Any]) -> TableState:

@@ -273,9 +273,7 @@ def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent)
 
 
 def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    gauge = tap.args.get("gauge")
-    if gauge not in ("full", "short", "over"):
-        raise ValueError(f"gauge={gauge} is none of full, short, over")
+    gauge = args.one_of(tap.args, "gauge", ("full", "short", "over"))
     foreign = args.whole(tap.args, "other_backs") if "other_backs" in tap.args else 0
     if not 0 <= foreign <= rules.batch_size:
         raise ValueError(f"other_backs is a number of cards, 0 to {rules.batch_size}")
@@ -293,7 +291,7 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
         again = f"collect_rack gauge={gauge} shoe_empty=true"
         return Refusal("shoe_not_empty", why, "13:69F-2.6", (again,))
     by_gauge = left if unsure and gauge == "full" else 0
-    return {"batch": batch, "gauge": str(gauge), "other_backs": foreign, "left": left, "by_gauge": by_gauge}
+    return {"batch": batch, "gauge": gauge, "other_backs": foreign, "left": left, "by_gauge": by_gauge}
 
 
 def not_counted_on(rules: TableRules, state: TableState) -> bool:

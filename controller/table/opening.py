@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from controller.table import args, closing
@@ -172,7 +171,7 @@ def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     said = {name: _text(tap.args, name) for name in ("maker", "model", "serial", "operator", "at", "seal")}
-    datetime.fromisoformat(said["at"])
+    args.moment("at", said["at"])
     numbers = {name: args.whole(tap.args, name) for name in ("decks", "cards")}
     result, intact = _text(tap.args, "result"), args.flag(tap.args, "seal_intact")
     refused = _not_at_hand(rules, held)
@@ -276,15 +275,14 @@ def _after_demand(draft: Draft, before: TableState) -> None:
 
 
 def _dead_card(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch, reason = args.batch(rules, tap.args), tap.args.get("reason", "damaged")
+    batch = args.batch(rules, tap.args)
+    reason = args.one_of({"reason": "damaged", **tap.args}, "reason", REASONS)
     card = tap.args.get("card")
     if card is not None and card not in rules.deck:
         raise ValueError(f"card={card} is no card of this deck: write it as 8S or TD")
-    if reason not in REASONS:
-        raise ValueError(f"reason={reason} is none of {', '.join(REASONS)}")
     if not state.batches[batch].cards:
         return Refusal("no_batch", "the table is closed: no batch is here", UNSUITABLE)
-    return {"batch": batch, "card": None if card is None else str(card), "reason": str(reason)}
+    return {"batch": batch, "card": None if card is None else str(card), "reason": reason}
 
 
 def _card_is_dead(state: TableState, data: Mapping[str, Any]) -> TableState:

@@ -131,7 +131,11 @@ def test_a_certificate_stands_for_the_shuffle_and_its_fact_names_all_that_is_on_
         ({"result": "short"}, "certificate_wrong", "result short"),
         ({"seal_intact": "false"}, "certificate_wrong", "the seal is broken"),
         ({"seal": " "}, "bad_argument", "certificate: seal= is missing"),
-        ({"at": "yesterday"}, "bad_argument", "Invalid isoformat string"),
+        (
+            {"at": "yesterday"},
+            "bad_argument",
+            "certificate: at=yesterday is no time: write it as 2026-01-31 or 2026-01-31T14:05",
+        ),
         ({"cards": "all"}, "bad_argument", "cards=all is not a whole number"),
     ],
 )
@@ -206,7 +210,8 @@ def test_a_dead_card_takes_the_batch_out_with_its_name_and_since_when():
     [
         ({"batch": "A", "card": "1S"}, "card=1S is no card"),
         ({"batch": "A", "reason": "ugly"}, "reason=ugly is none of"),
-        ({"card": "8S"}, "batch=None is none"),
+        ({"card": "8S"}, "batch=A|B is missing"),
+        ({"batch": "C"}, "batch=C is none of this table's batches: A, B"),
     ],
 )
 def test_a_dead_card_is_said_in_words_of_the_table(said, why):

@@ -571,3 +571,19 @@ def test_a_fault_keeps_its_first_cause_and_a_dealer_never_clears_it(loaded):
 def test_the_tap_that_needs_a_silent_device_is_refused(table):
     table.event(ev.LinkDown, "shoe", reason="unplugged")
     assert table.refused("bets_closed", boxes="1").code == "device_absent"
+
+
+def test_a_missing_or_wrong_word_is_told_with_the_words_there_are() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1,2")
+    supervisor = frozenset({Role.SUPERVISOR})
+    assert t.refused("void_round", supervisor).why == (
+        "void_round: reason=misdeal|reader|shoe_dry|wrong_card|other is missing"
+    )
+    t.tap("round_settled")
+    t.tap("shuffle_now", supervisor)
+    assert t.refused("collect_rack").why == "collect_rack: gauge=full|short|over is missing"
+    assert t.refused("collect_rack", gauge="high").why == (
+        "collect_rack: gauge=high is none of full, short, over"
+    )
