@@ -323,8 +323,13 @@ class TableState:
 
     @property
     def taken(self) -> str | None:
-        """The id of the shuffled batch in hand, not yet in the shoe; of two, the one whose turn it may be."""
-        held = [b.id for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)]
+        """The id of the shuffled batch in hand, not yet in the shoe.
+
+        Of two it is the one shuffled by hand, which is to be cut, or else the one whose turn it may be.
+        """
+        proofs = {b.id: b.proof for b in self.batches.values() if b.proof and b.at(Place.IN_HAND)}
+        by_hand = [batch for batch, proof in proofs.items() if proof.how is Shuffled.HAND]
+        held = by_hand or list(proofs)
         return next((batch for batch in held if batch != self.shoe.last_batch), held[0] if held else None)
 
     def device(self, device: str) -> Device:

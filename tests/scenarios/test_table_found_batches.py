@@ -264,3 +264,22 @@ def test_a_seal_is_good_for_one_batch_even_when_that_batch_lost_its_shuffle_or_l
     t.state = restore(checkpoint(t.state))
     assert t.refused("certificate", batch="A", **CERTIFICATE).code == "certificate_used"
     t.tap("certificate", batch="A", **{**CERTIFICATE, "seal": "M-2"})
+
+
+def test_the_cut_goes_to_the_batch_that_was_shuffled_by_hand():
+    """Of two shuffled batches in hand the other, on its certificate, was called cut, and could be loaded."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.tap("out_of_service", SUPERVISOR, device="shuffler")
+    t.tap("confirm_empty", device="shuffler")
+    t.tap("open", mode="manual-shoe")
+    t.tap("certificate", batch="A", **CERTIFICATE)
+    t.prepare("B")
+    t.tap("reshuffle_by_hand", SUPERVISOR, batch="B")
+    t.tap("offer_cut", box="1")
+    assert t.tap("cut", position=26).facts[0].data["batch"] == "B"
+    t.tap("insert_cutting_card", position=20)
+    assert t.refused("load_shoe", batch="A").code == "not_cut"
+    t.tap("load_shoe", batch="B")
+    assert t.state.shoe.batch == "B"
