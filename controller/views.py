@@ -23,7 +23,7 @@ def view(service: Service, what: str) -> Any:
     if what == "expected":
         return list(expected(rules, state))
     if what == "faults":
-        return [_timed(fault, times) for fault in faults(state)]
+        return [_timed(fault, times) for fault in faults(rules, state)]
     if what == "alarms":
         return [_timed(alarm, times) for alarm in alarms(rules, state)]
     status = snapshot(rules, state)

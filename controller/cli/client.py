@@ -49,6 +49,8 @@ def do(
         name, equals, value = arg.partition("=")
         if not equals or not name or name in VERBS:
             raise CommandError(f"{arg!r} is no argument of an event: write KEY=VALUE, e.g. box=3")
+        if name in request:
+            raise CommandError(f"{name} is given twice: write it once, e.g. {name}={request[name]}")
         request[name] = value
     _tap(ctx, at, request, key, as_json=as_json)
 
@@ -110,7 +112,7 @@ def _tap(
     if not answer["ok"]:
         raise RefusedByTable(_refusal(answer))
     if not as_json:
-        print("\n".join(f"fact {fact['fact']}  {fact['kind']}" for fact in answer["facts"]))
+        print("\n".join(f"fact {fact['fact']}  {note.kind(fact)}" for fact in answer["facts"]))
 
 
 def _refusal(answer: Mapping[str, Any]) -> str:

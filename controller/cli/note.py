@@ -55,12 +55,20 @@ STEPS = {
     "verified": "verified, to be spread",
     "spread": "spread, to be inspected by a player",
     "player_inspected": "inspected by a player, to be washed",
+    "washed": "washed, to be shuffled",
+    "certified": "certified, to be shuffled",
 }
+PROOFS = {
+    "machine": "shuffled",
+    "certificate": "certified, shuffled before it came",
+    "hand": "shuffled by hand",
+}
+ENDINGS = {"idle": "then the table goes idle", "close": "then the table closes"}
 BLOCKS = {
     "now": "nothing goes on until this is cleared",
     "round": "no new round begins until this is cleared",
-    "swap": "play goes on; the batches are not swapped until this is cleared",
-    "nothing": "play goes on",
+    "swap": "the batches are not swapped until this is cleared",
+    "nothing": "stops nothing by itself",
 }
 
 
@@ -68,14 +76,25 @@ def row(name: str, text: str) -> str:
     return f"{name:<11} {text}"
 
 
+def kind(fact: Answer) -> str:
+    """What a fact is called; an alarm is latched nowhere."""
+    alarm = fact["kind"] == "fault_latched" and fact["blocks"] == "nothing"
+    return "alarm_raised" if alarm else str(fact["kind"])
+
+
 def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
-    yield row("table", f"{s['table']}, {_count(s['rounds'], 'round')}, fact {s['fact']}")
+    rounds = f"round {s['round']['number']} in play" if s["round"] else _count(s["rounds"], "round")
+    yield row("table", f"{s['table']}, {rounds}, fact {s['fact']}")
     phase = f"\033[1m{s['phase']}\033[0m" if bold else s["phase"]
     yield row("phase", f"{phase}: {PHASES.get(s['phase'], 'see `cutcard machine`')}")
+    if s["round"]:
+        yield row("round", _round(s["round"]))
     yield row("shoe", _shoe(s))
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
     yield from _next(s)
+    for device, who in s["first_to_look"].items():
+        yield row("looked", f"into the {device}: {who} saw it empty; one more person must look")
     for place, name in enumerate(sorted({*s["ports"], *s["devices"]})):
         device = s["devices"].get(name, {})
         says = _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False))
@@ -102,6 +121,14 @@ def alarms(found: Sequence[Answer], now: datetime) -> Iterator[str]:
 # --- where the cards are ---
 
 
+def _round(round_: Answer) -> str:
+    boxes = [str(number) for number in round_["boxes"]]
+    where = f"box {boxes[0]}" if len(boxes) == 1 else f"boxes {', '.join(boxes[:-1])} and {boxes[-1]}"
+    words = f"{where}, {_count(sum(card['to'] != 'burned' for card in round_['cards']), 'card')}"
+    owed = "; the dealer's second card is owed, and cards stay hidden until the round is settled"
+    return words + owed if round_["owed"] else words
+
+
 def _shoe(s: Answer) -> str:
     shoe = s["shoe"]
     if not shoe["batch"]:
@@ -114,7 +141,7 @@ def _shoe(s: Answer) -> str:
         words += "; one more round"
     elif shoe["closing"] == "this_round":
         words += "; ends with this round" if s["round"] else "; it has ended"
-    return words
+    return f"{words}; {ENDINGS[s['ending']]}" if s["ending"] in ENDINGS else words
 
 
 def _batch(batch: Answer, s: Answer, now: datetime) -> str:
@@ -127,9 +154,10 @@ def _batch(batch: Answer, s: Answer, now: datetime) -> str:
     if "shuffler" in cards:
         words += f"; {CYCLES.get(s['shuffler']['cycle'], '')}"
     elif batch["shuffled"]:
-        words += "; shuffled and cut" if batch["cut"] else "; shuffled, not cut"
-    elif "in_hand" in cards and batch["prep"] in STEPS:
-        words += f"; {STEPS[batch['prep']]}"
+        words += f"; {PROOFS[batch['shuffled_by']]}{' and cut' if batch['cut'] else ', not cut'}"
+    elif "in_hand" in cards and s["phase"] != "closing":
+        spread = s["phase"] == "idle" and batch["prep"] in ("washed", "certified")
+        words += "; lies spread" if spread else f"; {STEPS[batch['prep']]}"
     age = batch.get("age_h")
     return f"{words}; {age} h at this table" if age and age >= 24 else words
 
@@ -165,7 +193,8 @@ def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
     if alarm.get("state") == "gone":
         yield row("", f"nobody acknowledged it: `cutcard do acknowledge alarm={alarm['id']}`")
         return
-    yield row("", f"{BLOCKS[alarm['blocks']]}: {alarm['remedy']}")
+    waits = "; what needs the device waits" if not latched and alarm["device"] else ""
+    yield row("", f"{BLOCKS[alarm['blocks']]}{waits}: {alarm['remedy']}")
     if latched and alarm.get("cause_gone"):
         yield row("", f"its cause is gone: `cutcard faults clear {alarm['id']}` ({_or(alarm['cleared_by'])})")
     if alarm.get("acknowledged"):

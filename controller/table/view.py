@@ -45,6 +45,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
                 "back": rules.back(batch.id),
                 "cards": {place.value: n for place, n in batch.cards.items()},
                 "shuffled": batch.proof is not None,
+                "shuffled_by": None if batch.proof is None else batch.proof.how.value,
                 "cut": batch.cut,
                 "prep": batch.prep.value,
                 "unfit": batch.unfit,
@@ -58,7 +59,9 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "round": None if state.round is None else _round(state),
         "rounds": state.rounds,
         "manual": state.manual,
+        "ending": state.ending.value,
         "confirmed_empty": list(state.empty),
+        "first_to_look": dict(state.first_to_look),
         "day": state.day,
         "inspected": dict(state.inspected),
         "reader": None if rules.reader is None else {"device": rules.reader, "in_use": not state.no_reader},
@@ -74,14 +77,14 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             }
             for name, d in state.devices.items()
         },
-        "faults": faults(state),
+        "faults": faults(rules, state),
         "alarms": alarms(rules, state),
     }
 
 
-def faults(state: TableState) -> list[dict[str, Any]]:
-    """The latched faults, oldest first, in words."""
-    return [_fault(fault) for fault in state.faults if not people.is_alarm(fault)]
+def faults(rules: TableRules, state: TableState) -> list[dict[str, Any]]:
+    """The latched faults, oldest first, as `alarms` tells them."""
+    return [alarm for alarm in alarms(rules, state) if alarm["latched"]]
 
 
 def alarms(rules: TableRules, state: TableState) -> list[dict[str, Any]]:
@@ -120,5 +123,6 @@ def _round(state: TableState) -> dict[str, Any]:
     return {
         "number": state.round.number,
         "boxes": list(state.round.boxes),
+        "owed": state.round.owed,
         "cards": [{"to": c.to, "card": c.card if c.seen else None} for c in state.round.cards],
     }

@@ -249,11 +249,39 @@ def test_a_refused_event_leaves_with_exit_4_and_is_in_the_journal(cutcard: Cutca
     assert {**before, "fact": 0} == {**after, "fact": 0, "refused": None}
 
 
+def test_an_alarm_is_not_told_as_a_latched_fault(cutcard: Cutcard, at: Path) -> None:
+    ran = cutcard("do", "inspect", "device=shoe", "result=faulty", "--socket", at)
+    assert ran == Ran(0, "fact 3  inspect\nfact 4  alarm_raised\n", "")
+    assert cutcard("faults", "--socket", at).out == "no latched fault\n"
+    cutcard("do", "open", "--socket", at)
+    ran = cutcard("do", "dead_card", "batch=A", "--socket", at)
+    assert ran == Ran(0, "fact 6  dead_card\nfact 7  fault_latched\n", "")
+
+
+def test_a_fault_whose_cause_is_gone_says_how_it_is_cleared(cutcard: Cutcard, at: Path) -> None:
+    cutcard("do", "open", "--socket", at)
+    cutcard("do", "dead_card", "batch=A", "--socket", at)
+    before = cutcard("faults", "--socket", at).out.splitlines()
+    assert before[0].startswith(
+        "fault F5    a card of the batch is damaged, marked or missing (batch A), since "
+    )
+    assert before[-1] == "            not acknowledged"
+    assert not [line for line in before if "faults clear" in line]
+    cutcard("do", "replace_batch", "batch=A", "--socket", at)
+    after = cutcard("faults", "--socket", at).out.splitlines()
+    way = "            its cause is gone: `cutcard faults clear F5` (supervisor or technician)"
+    assert after[-2:] == [way, "            not acknowledged"]
+    (fault,) = json.loads(cutcard("faults", "--json", "--socket", at).out)["faults"]
+    assert (fault["cause_gone"], fault["state"], fault["acknowledged"]) == (True, "raised", None)
+
+
 def test_arguments_that_are_none(cutcard: Cutcard, at: Path) -> None:
     for wrong in ("box", "=3", "do=x", "id=k"):
         ran = cutcard("do", "offer_cut", wrong, "--socket", at)
         assert ran.code == 2
         assert "write KEY=VALUE" in ran.err
+    twice = cutcard("do", "bets_closed", "boxes=1", "boxes=2", "--socket", at)
+    assert twice == Ran(2, "", "cutcard: boxes is given twice: write it once, e.g. boxes=1\n")
     assert "position takes" not in cutcard("do", "cut", "position=", "--socket", at).err
 
 

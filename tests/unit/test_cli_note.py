@@ -13,9 +13,9 @@ import pytest
 
 from controller.cli import note
 from controller.table.faults import Blocks
-from controller.table.inputs import Observed
+from controller.table.inputs import Observed, Role
 from controller.table.phases import Phase
-from controller.table.state import READY, Cycle, Place, Prep
+from controller.table.state import Cycle, Ending, Place, Prep, Shuffled
 from controller.views import view
 from devices import events as ev
 from tests.support.table import Table, table_rules
@@ -51,7 +51,9 @@ def test_every_phase_place_and_state_has_words() -> None:
     assert set(note.PLACES) == set(Place)
     assert set(note.CYCLES) == set(Cycle)
     assert set(note.BLOCKS) == set(Blocks)
-    assert set(note.STEPS) == set(Prep) - set(READY)
+    assert set(note.STEPS) == set(Prep)
+    assert set(note.PROOFS) == set(Shuffled)
+    assert set(note.ENDINGS) == set(Ending) - {Ending.SWAP}
 
 
 def test_a_table_in_play() -> None:
@@ -80,9 +82,119 @@ def test_the_last_round_of_a_shoe_is_told() -> None:
     t.deal("1,2")
     t.event(ev.CutCard)
     t.tap("cutting_card_at", box="2")
-    assert shown(bench_with(t))[2] == (
+    assert shown(bench_with(t))[3] == (
         "shoe        number 1, batch A, 45 cards left, cutting card out at box 2; ends with this round"
     )
+
+
+def test_a_round_in_play_says_its_number_its_boxes_and_its_cards() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.tap("bets_closed", boxes="1,2,5")
+    t.draw()
+    lines = shown(bench_with(t))
+    assert lines[0] == f"table       BJ-07, round 1 in play, fact {t.state.seq}"
+    assert lines[2] == "round       boxes 1, 2 and 5, 1 card"
+    for _ in range(7):
+        t.draw()
+    t.draw()
+    t.tap("drawn_in_error", exposed=False, burned=True)
+    assert shown(bench_with(t))[2] == "round       boxes 1, 2 and 5, 8 cards"
+    t.tap("round_settled")
+    t.deal("3")
+    lines = shown(bench_with(t))
+    assert lines[0].startswith("table       BJ-07, round 2 in play, ")
+    assert lines[2] == "round       box 3, 4 cards"
+
+
+def test_a_dealers_second_card_that_is_owed_is_told() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.deal("1,2")
+    t.tap("dealer_skipped", card="second")
+    assert shown(bench_with(t))[2] == (
+        "round       boxes 1 and 2, 6 cards; the dealer's second card is owed, "
+        "and cards stay hidden until the round is settled"
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "words"), [("idle", "then the table goes idle"), ("close", "then the table closes")]
+)
+def test_what_follows_the_end_of_the_shoe_is_told(event: str, words: str) -> None:
+    t = Table()
+    t.open_to_shoe()
+    assert shown(bench_with(t))[2] == "shoe        number 1, batch A, 51 cards left"
+    t.tap(event)
+    assert shown(bench_with(t))[2] == f"shoe        number 1, batch A, 51 cards left; it has ended; {words}"
+    t.end_shoe()
+    assert shown(bench_with(t))[2] == "shoe        empty, 1 so far"
+
+
+def batch_row(t: Table, batch: str) -> str:
+    (line,) = (line for line in shown(bench_with(t)) if line.startswith(f"batch {batch}"))
+    return line
+
+
+def test_each_step_of_the_preparation_is_told() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.tap("open")
+    t.prepare("A")
+    assert batch_row(t, "A") == "batch A     red: 52 in hand; washed, to be shuffled"
+    said = dict.fromkeys(("maker", "model", "serial", "operator", "seal"), "x")
+    t.tap("certificate", batch="B", at="2026-01-01", decks=1, cards=52, result="ok", seal_intact=True, **said)
+    assert batch_row(t, "B") == "batch B     blue: 52 in hand; certified, shuffled before it came, not cut"
+    t.tap("shuffle_demanded")
+    assert batch_row(t, "B") == "batch B     blue: 52 in hand; certified, to be shuffled"
+
+
+def test_the_cards_of_an_idle_table_lie_spread() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.tap("idle")
+    t.end_shoe()
+    assert batch_row(t, "A") == "batch A     red: 52 in the discard rack"
+    t.tap("spread")
+    assert batch_row(t, "A") == "batch A     red: 52 in hand; lies spread"
+
+
+def test_a_batch_to_be_counted_at_the_closing_is_not_to_be_shuffled() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("close")
+    assert batch_row(t, "A") == "batch A     red: 52 in hand"
+
+
+def test_who_looked_into_a_device_first_is_told_until_another_person_has_looked() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("close")
+    t.event(ev.LinkDown, "shoe", reason="unplugged")
+    t.tap("confirm_empty", who="ann", device="shoe")
+    looked = "looked      into the shoe: ann saw it empty; one more person must look"
+    assert looked in shown(bench_with(t))
+    t.tap("confirm_empty", who="tom", device="shoe")
+    assert not [line for line in shown(bench_with(t)) if line.startswith("looked")]
+
+
+def test_a_closed_table_says_of_nothing_that_play_goes_on() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.event(ev.LinkDown, "shuffler", reason="unplugged")
+    t.tap("inspect", frozenset({Role.SUPERVISOR}), device="shoe", result="faulty")
+    lines = shown(bench_with(t))
+    assert t.alarms == ["device_down", "inspection_due"]
+    waits = "            stops nothing by itself; what needs the device waits: "
+    assert f"{waits}check its cable and power" in lines
+    assert f"{waits}a supervisor inspects it (`inspect device=NAME`)" in lines
+    assert "play goes on" not in "\n".join([*lines, *note.BLOCKS.values()])
 
 
 def test_what_the_table_does_without_is_told() -> None:
@@ -107,7 +219,7 @@ def test_what_is_wrong_since_when_and_what_to_do() -> None:
     first = lines.index(f"alarm {down.id}    a device does not answer (shuffler), since 09:00 (15 min)")
     assert lines[first + 1 : first + 4] == [
         "            shuffler: unplugged (device_down)",
-        "            play goes on: check its cable and power",
+        "            stops nothing by itself; what needs the device waits: check its cable and power",
         "            not acknowledged",
     ]
     text = "\n".join(lines)

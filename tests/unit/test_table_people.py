@@ -93,7 +93,7 @@ def test_an_alarm_blocks_nothing_and_is_never_cleared() -> None:
     alarm = down(t, "shuffler")
     t.tap("bets_closed", boxes="1")
     assert t.refused("clear", SUPERVISOR, fault=alarm).code == "not_latched"
-    assert faults(t.state) == []
+    assert faults(t.rules, t.state) == []
     assert [(a["id"], a["latched"], a["state"]) for a in alarms(t.rules, t.state)] == [
         (alarm, False, "raised")
     ]
