@@ -38,6 +38,15 @@ def test_the_unit_is_notified_watched_and_may_write_where_the_example_does() -> 
         assert str(path.parent) in writable
 
 
+def test_the_unit_names_the_manual_where_the_install_lines_put_it() -> None:
+    (link,) = re.findall(
+        r"^Documentation=file://(.*)$", (DEPLOY / "cutcard@.service").read_text(), re.MULTILINE
+    )
+    manual = (DEPLOY.parent / "docs" / "operating.md").read_text()
+    (source,) = re.findall(r"git clone \S+ (\S+)", manual)
+    assert link == f"{source}/docs/operating.md"
+
+
 def test_the_unit_may_open_every_kind_of_port() -> None:
     lines = (DEPLOY / "cutcard@.service").read_text().splitlines()
     allowed = {line.removeprefix("DeviceAllow=") for line in lines if line.startswith("DeviceAllow=")}
