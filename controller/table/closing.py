@@ -223,7 +223,7 @@ def _proves(rules: TableRules, state: TableState, device: str) -> bool:
     """Whether the device itself tells that it is empty; otherwise two people look."""
     if not state.device(device).up or device == rules.reader:
         return False
-    return device == rules.shuffler or (Sense.EMPTY in rules.shoe_senses and state.shoe.empty)
+    return device == rules.shuffler or (Sense.EMPTY in rules.shoe_senses and state.shoe.told_empty)
 
 
 def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

@@ -101,6 +101,8 @@ def _link_up(state: TableState, data: Data) -> TableState:
         state = with_shuffler(state, started_us=0)
     if "unaccounted" in data:
         state = with_shoe(state, unaccounted=data["unaccounted"])
+    if "told_empty" in data:
+        state = with_shoe(state, told_empty=data["told_empty"])
     return state
 
 
@@ -194,6 +196,7 @@ def _shuffler_checked(state: TableState, data: Data) -> TableState:
 
 
 def _start_failed(state: TableState, data: Data) -> TableState:
+    state = _surplus(state, data) if "surplus" in data else state
     return with_shuffler(state, stage=Cycle.NONE)
 
 
@@ -298,6 +301,10 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
         state = replace(state, cutter=None, declined=())
     elif shoe.batch is not None and shoe.empty:
         shoe = replace(shoe, empty=False)
+    if shoe.batch is None:
+        state = closing.not_confirmed(state, data["device"])
+    if shoe.told_empty:
+        shoe = replace(shoe, told_empty=False)
     dry_in = None if to == "burn" else state.dry_in
     return replace(state, shoe=shoe, batches=batches, round=round_, dry_in=dry_in)
 
@@ -314,7 +321,7 @@ def _cutting_card_at(state: TableState, data: Data) -> TableState:
 
 
 def _shoe_empty(state: TableState, data: Data) -> TableState:
-    return with_shoe(state, empty=True, closing=Closing(data["closing"]))
+    return with_shoe(state, empty=True, closing=Closing(data["closing"]), told_empty="by_count" not in data)
 
 
 # --- the round ---
@@ -353,6 +360,7 @@ def _collect_rack(state: TableState, data: Data) -> TableState:
         number=state.shoe.number,
         cut_at=state.shoe.cut_at,
         by_choice=state.shoe.by_choice and not state.shoe.cut_seen,
+        told_empty=state.shoe.told_empty,
     )
     closes, state = state.ending is Ending.CLOSE, replace(state, shoe=shoe, ending=Ending.SWAP)
     return closing.begin_closing(state) if closes else state
@@ -372,6 +380,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "take_from_shuffler": lambda state, data: with_shuffler(state, letting_out=True),
     "shuffler_checked": _shuffler_checked,
     "start_failed": _start_failed,
+    "release_failed": lambda state, data: with_shuffler(state, letting_out=False),
     "cycle_started": _cycle_started,
     "batch_proved": _batch_proved,
     "batch_voided": _batch_voided,

@@ -55,13 +55,17 @@ def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
 
 
 def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
-    """Fresh batches; which batch was in the last shoe outlives the opening (R-07)."""
+    """Fresh batches; which batch was in the last shoe outlives the opening (R-07), and which is unfit (R-55)."""
     batches = {
-        batch: _fresh(state, Batch(batch, back), data["cards"]) for batch, back in data["backs"].items()
+        batch: _still_unfit(
+            _fresh(state, Batch(batch, back), data["cards"]), state.batches.get(batch, Batch(batch))
+        )
+        for batch, back in data["backs"].items()
     }
     if "manual" not in data:  # from before preparation was journaled
         batches = {batch: replace(held, prep=Prep.WASHED) for batch, held in batches.items()}
-    shoe = Shoe(last_batch=state.shoe.last_batch, number=state.shoe.number)
+    last = state.shoe
+    shoe = Shoe(last_batch=last.last_batch, number=last.number, told_empty=last.told_empty)
     return replace(
         state,
         batches=batches,
@@ -76,6 +80,15 @@ def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
 def _fresh(state: TableState, batch: Batch, cards: int) -> Batch:
     received = state.hour if state.day else None
     return Batch(batch.id, batch.back, {Place.IN_HAND: cards}, received=received, replaced=state.seq)
+
+
+def _still_unfit(batch: Batch, was: Batch) -> Batch:
+    """A closing makes no batch fit: `replace_batch` tells that another one lies here."""
+    if was.unfit is None:
+        return batch
+    return replace(
+        batch, unfit=was.unfit, unfit_since=was.unfit_since, missing=was.missing, replaced=was.replaced
+    )
 
 
 # --- inspected at the table (R-13) ---

@@ -165,13 +165,18 @@ def _judge_empty(draft: Draft) -> None:
 
 
 def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict[str, Any]:
-    """After a restart of the shoe: how many cards it drew that this table did not see, if it can tell."""
+    """After a restart of the shoe: how many cards it drew that this table did not see, if it can tell.
+
+    Whether it says that it is empty is told in any case.
+    """
+    empty = event.status.get("empty")
+    data: dict[str, Any] = {"told_empty": empty} if isinstance(empty, bool) else {}
     if was_boot is None or not _holds_cards(state):
-        return {}
+        return data
     drawn, told = event.status.get("drawn"), _told(state)
     if event.boot == was_boot:
-        return {"unaccounted": None} if _forgot(state, event) else {}
-    return {"unaccounted": drawn - told if isinstance(drawn, int) else None}
+        return data | ({"unaccounted": None} if _forgot(state, event) else {})
+    return data | {"unaccounted": drawn - told if isinstance(drawn, int) else None}
 
 
 def _empty_by_status(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:

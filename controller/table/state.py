@@ -189,7 +189,8 @@ class Shoe:
     `early` are cards drawn before the bets were closed: each is used as the next card (R-32). `order` are the
     cards drawn, two letters each, "--" where not everybody saw it at once (law 7). `returned` counts cards
     that were drawn and went back in, as the shoe's own counter has it; `aside` are the cards of its
-    segregated area; `by_choice` tells that the licensee ended this shoe (R-14).
+    segregated area; `by_choice` tells that the licensee ended this shoe (R-14). `told_empty`: since its last
+    card the shoe said by itself that it is empty.
     """
 
     batch: str | None = None
@@ -209,6 +210,7 @@ class Shoe:
     returned: int = 0
     by_choice: bool = False
     aside: Mapping[str, int] = field(default_factory=dict)
+    told_empty: bool = False
 
     @property
     def count(self) -> int:

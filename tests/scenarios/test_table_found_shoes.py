@@ -252,3 +252,63 @@ def test_a_rack_shuffled_by_hand_tells_how_many_cards_of_another_batch_are_to_be
     t.event(ev.ShoeEmpty)
     decision = t.tap("reshuffle_by_hand", SUPERVISOR)
     assert (decision.facts[0].data["cards"], decision.facts[0].data["take_out"]) == (1, 1)
+
+
+# --- an empty shoe at the closing ---
+
+
+def closing(t: Table) -> Table:
+    """Batch B is out and both are counted; the devices remain."""
+    t.tap("take_from_shuffler")
+    t.end(Done({"count": 52, "inside": 0}))
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=t.token)
+    for batch in "AB":
+        t.tap("count_batch", batch=batch, cards=52)
+    t.tap("confirm_empty", device="shuffler")
+    return t
+
+
+def test_a_card_out_of_a_shoe_that_was_confirmed_empty_has_it_confirmed_anew():
+    t = in_shoe()
+    t.tap("close")
+    t.end_shoe()
+    closing(t).tap("confirm_empty", device="shoe")
+    assert t.state.empty == ("shuffler", "shoe")
+    t.event(ev.CardDrawn, card="8S", back="red")
+    assert t.codes == ["stray_card"]
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[-1].id)
+    refusal = t.refused("close", SUPERVISOR)
+    assert (refusal.code, refusal.expected) == ("not_confirmed_empty", ("confirm_empty device=shoe",))
+    t.tap("confirm_empty", device="shoe")
+    assert t.state.empty == ("shuffler",)
+    t.tap("confirm_empty", SUPERVISOR, who="sue", device="shoe")
+    t.tap("close", SUPERVISOR)
+    assert t.state.phase is Phase.CLOSED
+
+
+def test_two_people_look_into_a_shoe_that_never_said_that_it_is_empty():
+    """It counted as empty because no batch had been loaded since the start (La. 42:III-3106)."""
+    t = Table()
+    t.boot()
+    back_again(t, drawn=0)
+    t.tap("open")
+    t.tap("close")
+    t.tap("confirm_empty", device="shoe")
+    assert t.state.empty == ()
+    assert t.refused("confirm_empty", device="shoe").code == "second_person"
+    t.tap("confirm_empty", who="bob", device="shoe")
+    assert t.state.empty == ("shoe",)
+
+
+@pytest.mark.parametrize(("said", "confirmed"), [(True, ("shoe",)), (False, ())])
+def test_one_person_is_enough_when_the_shoe_itself_says_so_at_its_link(
+    said: bool, confirmed: tuple[str, ...]
+):
+    t = Table()
+    t.boot()
+    t.links_up()
+    back_again(t, drawn=0, empty=said)
+    t.tap("open")
+    t.tap("close")
+    t.tap("confirm_empty", device="shoe")
+    assert t.state.empty == confirmed

@@ -110,7 +110,7 @@ class Table:
             "shoe",
             boot=shoe_boot,
             identity={"serial": "SH1", "firmware": "1"},
-            status={"drawn": self.state.shoe.count},
+            status={"drawn": self.state.shoe.count, "empty": self.state.shoe.empty},
         )
         status = {"state": "empty", "cycle": self.cycle, "token": self.token, "inside": 0, **shuffler}
         self.event(
