@@ -55,7 +55,7 @@ def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
 
 
 def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
-    """Fresh batches; which batch was in the last shoe outlives the opening (R-07), and which is unfit (R-55)."""
+    """Fresh batches; which one was in the last shoe (R-07), and which is unfit (R-55), outlives it."""
     batches = {
         batch: _still_unfit(
             _fresh(state, Batch(batch, back), data["cards"]), state.batches.get(batch, Batch(batch))

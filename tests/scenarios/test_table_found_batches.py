@@ -283,3 +283,46 @@ def test_the_cut_goes_to_the_batch_that_was_shuffled_by_hand():
     assert t.refused("load_shoe", batch="A").code == "not_cut"
     t.tap("load_shoe", batch="B")
     assert t.state.shoe.batch == "B"
+
+
+# --- out of play until replaced (R-55) ---
+
+
+def test_a_second_dead_card_keeps_the_fault_of_the_first():
+    """The batch was unfit for another reason already, so the fault could be cleared with its cause there."""
+    t = Table(table_rules(deck_age_h=24))
+    t.give(Hour(100, "d1"))
+    for device in ("shoe", "shuffler"):
+        t.tap("inspect", SUPERVISOR, device=device)
+    t.tap("open")
+    t.tap("dead_card", batch="A", card="8S")
+    fault = t.state.faults[0].id
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    t.give(Hour(124, "d1"))
+    assert t.state.batches["A"].unfit == "deck_too_old"
+    t.tap("dead_card", batch="A", card="9S")
+    assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    t.tap("clear", SUPERVISOR, fault=fault)
+
+
+def test_a_batch_that_is_out_of_play_is_not_fit_again_after_a_closing():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("close")
+    t.end_shoe()
+    t.take()
+    for batch, cards in (("A", 51), ("B", 52)):
+        t.tap("count_batch", batch=batch, cards=cards)
+    for device in ("shoe", "shuffler"):
+        t.tap("confirm_empty", device=device)
+    t.tap("close", SUPERVISOR)
+    t.tap("open")
+    assert t.state.batches["A"].unfit == "wrong_count"
+    assert t.refused("clear", SUPERVISOR, fault=t.state.faults[0].id).code == "cause_remains"
+    assert "replace_batch batch=A" in expected(t.rules, t.state)
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    clear_all(t)
+    t.prepare("A")
+    assert (t.state.batches["A"].unfit, t.codes) == (None, [])
