@@ -69,25 +69,25 @@ FAULTS: dict[str, FaultKind] = {
         Blocks.SWAP,
         "the shuffler ran a cycle that this table did not start, or its cycle counter is wrong",
         "find out who started it; run a full cycle from here",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     "wrong_mode": FaultKind(
         Blocks.SWAP,
         "the shuffler completed a cycle that was no shuffle",
         "set the machine to shuffle and run a full cycle",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     "report_incomplete": FaultKind(
         Blocks.SWAP,
         "the shuffler's report leaves cards out",
         "check card recognition and run a full cycle",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     "wrong_batch": FaultKind(
         Blocks.SWAP,
         "the shuffler holds the other batch",
         "take the cards out and load the right batch",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     "wrong_count": _unfit(Blocks.SWAP, "a wrong number of cards was counted"),
     "wrong_composition": _unfit(Blocks.SWAP, "the shuffler found cards missing or too many of a kind"),
@@ -150,7 +150,7 @@ FAULTS: dict[str, FaultKind] = {
         Blocks.SWAP,
         "the shuffler completed a cycle faster than it can shuffle",
         "have the machine checked, and run a full cycle",
-        "batch_proved",
+        "proved_or_replaced",
     ),
     # the hole-card reader (R-36a)
     "reader_misuse": FaultKind(

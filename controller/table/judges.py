@@ -75,6 +75,8 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEven
         )
     if not state.device(rules.shuffler).up:
         return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
+    if asked := [p.name for p in state.pending.values() if p.device == rules.shuffler]:
+        return Refusal("shuffler_busy", f"the shuffler has not answered yet: {asked[0]}")
     token = sha256(f"{rules.table}/{state.boot}/{shuffler.shuffles + 1}".encode()).digest()[:16].hex()
     return {"batch": held.id, "token": token}
 
@@ -314,8 +316,8 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
     match FAULTS[fault.code].gone:
         case "always":
             return True
-        case "batch_proved" | "proved_or_replaced" as cause:
-            if cause == "proved_or_replaced" and batch is not None and batch.replaced > fault.again:
+        case "proved_or_replaced":
+            if batch is not None and batch.replaced > fault.again:
                 return True
             proved = [b for b in state.batches.values() if _mended(rules, b)]
             return state.phase is Phase.CLOSED or (bool(proved) and batch in (None, *proved))

@@ -54,6 +54,9 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
             observe.booted(draft, boot_id)
         case Hour(hour, day):
             observe.hour(draft, hour, day)
+        case Trouble("device_down", detail, device):
+            if device is not None and not state.device(device).up:
+                draft.latch("device_down", detail, device=device)
         case Trouble(code, detail, device):
             known = next((f for f in state.faults if (f.code, f.device) == (code, device)), None)
             if known is None:
@@ -71,7 +74,8 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
         return replace(judged, clause=judged.clause or near, expected=instead)
     draft = Draft(rules, state, OPERATOR)
     key = {"key": tap.key} if tap.key else {}
-    draft.add(tap.event, {**judged, "who": tap.who, **key, **draft.moves(tap.event)})
+    sealed = judged.pop("sealed", None)
+    draft.add(tap.event, {**judged, "who": tap.who, **key, **draft.moves(tap.event)}, sealed)
     follow = _FOLLOW.get(tap.event)
     if follow is not None:
         follow(draft, state)
@@ -139,9 +143,13 @@ def _swaps(state: TableState, event: str) -> bool:
 
 
 def _hinders(state: TableState, fault: Fault, event: str) -> bool:
-    """A fault on one batch keeps that batch where it is, never the other one (S4)."""
-    batch = state.shuffler.batch if event == "take_from_shuffler" else state.taken
-    return fault.batch in (None, batch)
+    """A fault on one batch keeps that batch where it is (S4).
+
+    The stored one stays in while the other is out of play, but not while the other needs a shuffle.
+    """
+    if event != "take_from_shuffler":
+        return fault.batch in (None, state.taken)
+    return FAULTS[fault.code].unfit or fault.batch in (None, state.shuffler.batch)
 
 
 def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

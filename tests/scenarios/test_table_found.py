@@ -70,7 +70,7 @@ def test_a_shuffled_batch_that_slides_out_in_play_is_loaded_again_for_the_next_s
     t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=t.token)
     t.tap("shuffle_now")
     t.end_shoe()
-    assert t.refused("take_from_shuffler").code == "fault_latched"
+    assert t.refused("take_from_shuffler").code == "not_shuffled"
     t.tap("load_shuffler", batch="B")
     t.tap("start_shuffle")
     assert t.effects[0].name == "settings"
