@@ -380,6 +380,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "take_from_shuffler": lambda state, data: with_shuffler(state, letting_out=True),
     "shuffler_checked": _shuffler_checked,
     "start_failed": _start_failed,
+    "surplus_seen": _surplus,
     "release_failed": lambda state, data: with_shuffler(state, letting_out=False),
     "cycle_started": _cycle_started,
     "batch_proved": _batch_proved,

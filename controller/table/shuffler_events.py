@@ -41,6 +41,9 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
         case ev.GapPossible():
             event_facts.record(draft, event)
             _void(draft, "events of the shuffler were lost", (*UNFINISHED, Cycle.PROVED))
+            shuffler, asked = draft.state.shuffler, [p.device for p in draft.state.pending.values()]
+            if shuffler.batch is not None and shuffler.stage is Cycle.NONE and event.device not in asked:
+                draft.command(event.device, "status")  # is the batch still inside?
         case ev.BatchReleased():
             _released(draft, event)
         case _:
@@ -154,6 +157,10 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     held = draft.state.batches[batch]
     inside = held.at(Place.SHUFFLER)
     count, left = event.count or 0, event.inside or 0
+    if shuffler.surplus and left >= inside:
+        _void(draft, "cards that do not belong to it were taken from beside it", (*UNFINISHED, Cycle.PROVED))
+        event_facts.record(draft, event, {"batch": batch, "moved": 0, "proved": False})
+        return
     moved = min(count, inside) if event.inside is None else max(0, inside - left)
     with_token = held.proof is not None and event.token == held.proof.token
     whole = left == 0 and count == inside == rules.batch_size
@@ -214,10 +221,15 @@ def command_ended(draft: Draft, name: str, outcome: Outcome) -> None:
         _reconcile_start(draft, answer)
     elif name == "release" and answer is None and not isinstance(outcome, Refused | NotSent):
         draft.command(draft.rules.shuffler, "status")
+    elif name == "status" and answer is not None:
+        _reconcile_release(draft, answer)
+        inside = answer.get("inside")
+        if stage is Cycle.NONE and isinstance(inside, int):
+            _count_inside(draft, inside)  # asked after lost events
 
 
-def _start_failed(draft: Draft, why: str) -> None:
-    draft.add("start_failed", {"why": why, "batch": draft.state.shuffler.batch})
+def _start_failed(draft: Draft, why: str, **found: int) -> None:
+    draft.add("start_failed", {"why": why, "batch": draft.state.shuffler.batch, **found})
 
 
 def _check_settings(draft: Draft, answer: Mapping[str, Any] | None) -> None:
@@ -247,8 +259,11 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
     if answer is None or not isinstance(answer.get("cycle"), int):
         _start_failed(draft, "the shuffler's status could not be read")
         return
-    if answer.get("inside") != draft.rules.batch_size:
-        _start_failed(draft, f"the shuffler holds {answer.get('inside')} cards, not {draft.rules.batch_size}")
+    inside, size = answer.get("inside"), draft.rules.batch_size
+    if inside != size:
+        surplus = {"surplus": inside - size} if isinstance(inside, int) and inside > size else {}
+        _start_failed(draft, f"the shuffler holds {inside} cards, not {size}", **surplus)
+        _tell_surplus(draft)
         return
     if any(fault.blocks is Blocks.NOW for fault in draft.state.faults):
         _start_failed(draft, "a latched fault blocks everything")
@@ -274,6 +289,15 @@ def _reconcile_start(draft: Draft, status: Mapping[str, Any]) -> None:
         _start_failed(draft, "the shuffler did not start")
     else:
         _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {counter}")
+
+
+def _reconcile_release(draft: Draft, status: Mapping[str, Any]) -> None:
+    """A release without an answer did not happen while every card is inside; else its event tells (law 5)."""
+    batch, asked = draft.state.shuffler.batch, [p.name for p in draft.state.pending.values()]
+    if not draft.state.shuffler.letting_out or batch is None or "release" in asked:
+        return
+    if status.get("inside") == draft.state.batches[batch].at(Place.SHUFFLER):
+        draft.add("release_failed", {"batch": batch})
 
 
 # --- a session begins (S9) ---
@@ -303,8 +327,10 @@ def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
             _reconcile_start(draft, status)
         elif status.get("cycle") != shuffler.counter:
             _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")
+        _reconcile_release(draft, status)
         _tell_surplus(draft)
         return
+    _reconcile_release(draft, status)
     if shuffler.stage in UNFINISHED:
         _void(draft, "the shuffler started again in the middle of a cycle", UNFINISHED)
     same = status.get("cycle") == shuffler.counter and status.get("token") == shuffler.token
@@ -330,6 +356,8 @@ def _count_inside(draft: Draft, inside: int) -> None:
     batch = draft.state.shuffler.batch
     held = draft.state.batches[batch].at(Place.SHUFFLER) if batch else 0
     if inside > held:
+        if draft.state.shuffler.surplus != inside - held:
+            draft.add("surplus_seen", {"surplus": inside - held})
         draft.latch("cards_inside", f"the shuffler holds {inside} cards, {held} are known of", batch=batch)
     elif inside < held:
         moves = draft.moves("lifted_out") if inside == 0 else {}
@@ -343,7 +371,7 @@ def _count_inside(draft: Draft, inside: int) -> None:
             return
         draft.latch(
             "taken_without_proof",
-            f"{held - inside} cards of batch {batch} left the shuffler while it was off",
+            f"{held - inside} cards of batch {batch} left the shuffler unseen",
             batch=batch,
             device=draft.rules.shuffler,
         )

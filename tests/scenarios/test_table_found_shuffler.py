@@ -8,7 +8,7 @@ from controller.table.inputs import Role
 from controller.table.rules import awaited, expected
 from controller.table.state import Place
 from devices import events as ev
-from firmware_bridge.link import Done
+from firmware_bridge.link import Done, Unknown
 from tests.support.table import Table
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
@@ -145,3 +145,172 @@ def test_cards_put_into_a_machine_while_its_cable_was_out_are_told():
     assert t.codes == ["cards_inside"]
     t.tap("confirm_empty", device="shuffler")
     t.tap("close", SUPERVISOR)
+
+
+@pytest.mark.rule("R-06")
+def test_a_fault_on_the_batch_that_is_out_does_not_keep_the_other_one_in() -> None:
+    """B stayed in the machine and A could not go in: no tap led on, and nothing was awaited."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete(mode="sort")
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=None)
+    assert t.codes == ["wrong_mode", "taken_without_proof"]
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.complete()
+    t.take()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.cut_and_load("B", offer="1")
+    t.complete()
+    for fault in t.state.faults:
+        t.tap("clear", SUPERVISOR, fault=fault.id)
+    assert (t.state.shoe.batch, t.codes) == ("B", [])
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        ({"mode": "sort"}, "wrong_mode"),
+        ({"cycle": 99}, "foreign_cycle"),
+        ({"backs": {}}, "report_incomplete"),
+        ({"backs": {"blue": 52}}, "wrong_batch"),
+    ],
+)
+def test_a_fault_of_a_cycle_goes_with_its_batch(report: dict[str, object], code: str) -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete(**report)
+    assert t.codes == [code]
+    assert cannot_clear(t, code)
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=None)
+    t.tap("replace_batch", SUPERVISOR, batch="A")
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+
+
+SETTINGS_ANSWER = Done(
+    {
+        "settings": {"mode": "shuffle", "cards_per_deck": 52, "recognition": True, "decks": 1},
+        "crc": 1,
+        "crc_ok": True,
+    }
+)
+
+
+@pytest.mark.rule("R-76")
+def test_no_cycle_is_started_while_an_earlier_question_is_open() -> None:
+    """Two chains of questions ran at once, and the older answer undid what the younger one had begun."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.tap("start_shuffle")
+    t.tap("out_of_service", SUPERVISOR, device="shuffler")
+    t.tap("in_service", SUPERVISOR, device="shuffler")
+    refusal = t.refused("start_shuffle")
+    assert (refusal.code, "settings" in refusal.why) == ("shuffler_busy", True)
+    t.end(SETTINGS_ANSWER)
+    assert t.effects == []
+    t.start()
+    assert t.state.shuffler.stage.value == "running"
+
+
+@pytest.mark.rule("R-74", "R-76")
+def test_cards_beside_the_batch_are_told_when_the_cycle_is_not_started() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.tap("start_shuffle")
+    t.end(SETTINGS_ANSWER)
+    t.end(Done({"inside": 68, "cycle": t.cycle, "token": None}))
+    assert t.state.shuffler.surplus == 16
+    assert [(f.code, f.batch) for f in t.state.faults] == [("cards_inside", "A")]
+    assert cannot_clear(t, "cards_inside")
+    t.event(ev.BatchReleased, "shuffler", count=16, inside=52, token=None)
+    assert t.codes == ["cards_inside"]
+    assert t.state.batches["A"].cards == {Place.SHUFFLER: 52}
+    t.start()
+    t.complete()
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.take()
+
+
+@pytest.mark.rule("R-74", "R-76")
+def test_all_cards_out_of_a_machine_that_held_too_many_are_no_wrong_count() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    up(t, inside=68)
+    assert t.codes == ["cards_inside"]
+    t.event(ev.BatchReleased, "shuffler", count=68, inside=0, token=None)
+    assert t.codes == ["cards_inside", "taken_without_proof"]
+    assert (t.state.shuffler.surplus, t.state.batches["A"].unfit) == (0, None)
+
+
+def test_a_shuffled_batch_beside_which_cards_lay_is_shuffled_again() -> None:
+    t = rack_full()
+    up(t, inside=55, state="done")
+    t.event(ev.BatchReleased, "shuffler", count=3, inside=52, token=None)
+    assert t.codes == ["cards_inside", "shuffle_void"]
+    assert t.state.batches["B"].proof is None
+    t.start()
+    t.complete()
+    for fault in t.state.faults:
+        t.tap("clear", SUPERVISOR, fault=fault.id)
+    t.take()
+
+
+@pytest.mark.parametrize("how", ["status", "link"])
+def test_a_release_that_nobody_answered_is_settled_by_what_is_inside(how: str) -> None:
+    """The table went on to say that the batch was on its way out, for ever."""
+    t = rack_full()
+    t.tap("take_from_shuffler")
+    t.end(Unknown("no answer"))
+    assert t.refused("idle").code == "shuffler_busy"
+    inside = {"inside": 52, "cycle": t.cycle, "token": t.token, "state": "done"}
+    if how == "status":
+        assert t.end(Done(inside)).name == "status"
+    else:
+        t.end(Unknown("no answer"))
+        up(t, **inside)
+    assert t.state.shuffler.letting_out is False
+    assert t.state.batches["B"].proof is not None
+    t.take()
+
+
+def test_a_release_of_which_only_the_answer_was_lost_is_told_by_its_event() -> None:
+    t = rack_full()
+    t.tap("take_from_shuffler")
+    t.end(Unknown("no answer"))
+    t.end(Done({"inside": 0, "cycle": t.cycle, "token": t.token, "state": "empty"}))
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=t.token)
+    assert (t.codes, t.state.taken) == ([], "B")
+
+
+def test_after_lost_events_the_machine_is_asked_what_it_holds() -> None:
+    """The event of the release was among them: custody kept the batch in an empty machine."""
+    t = rack_full()
+    t.tap("take_from_shuffler")
+    t.end(Done({"count": 52, "inside": 0}))
+    t.event(ev.GapPossible, "shuffler", missing=None)
+    assert t.end(Done({"inside": 0, "cycle": t.cycle, "token": t.token})).name == "status"
+    assert t.codes == ["shuffle_void", "taken_without_proof"]
+    assert t.state.batches["B"].cards == {Place.IN_HAND: 52}
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.event(ev.GapPossible, "shuffler", missing=None)
+    t.end(Done({"inside": 55, "cycle": t.cycle, "token": t.token}))
+    assert (t.codes[-1], t.state.shuffler.surplus) == ("cards_inside", 3)

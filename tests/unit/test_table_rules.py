@@ -544,6 +544,8 @@ def test_an_abnormal_cycle_is_void_and_a_later_completion_counts_for_nothing(loa
     loaded.event(kind, "shuffler", **fields)
     assert loaded.codes == ["shuffle_void"]
     assert loaded.state.phase.value == "first_loaded"
+    if kind is ev.GapPossible:  # it is asked what it holds
+        assert loaded.end(Done({"inside": 52})).name == "status"
     loaded.complete()
     assert loaded.state.batches["A"].proof is None
     loaded.start()
