@@ -295,18 +295,24 @@ def _dead_card(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
         raise ValueError(f"card={card} is no card of this deck: write it as 8S or TD")
     if not state.batches[batch].cards:
         return Refusal("no_batch", "the table is closed: no batch is here", UNSUITABLE)
-    return {"batch": batch, "card": None if card is None else str(card), "reason": reason}
+    said = {"batch": batch, "reason": reason, "most": rules.decks}
+    if card is None or state.shoe.batch != batch:
+        return {**said, "card": None if card is None else str(card)}
+    return {**said, "sealed": {"card": str(card)}}
 
 
 def _card_is_dead(state: TableState, data: Mapping[str, Any]) -> TableState:
-    named = () if data["card"] is None else (data["card"],)
-    return with_batch(state, data["batch"], missing=(*state.batches[data["batch"]].missing, *named))
+    held, card = state.batches[data["batch"]], data["card"]
+    if card is None or held.missing.count(card) >= data.get("most", 1):
+        return state
+    return with_batch(state, held.id, missing=(*held.missing, card))
 
 
 def _after_dead_card(draft: Draft, before: TableState) -> None:
+    """No text names a card of the batch in the shoe: the dealer may have named a hidden one (law 7)."""
     fact = draft.facts[0].data
     give_up(draft, before, fact["batch"], "a card of it is dead")
-    cause = f"{fact['card'] or 'a card'} is {fact['reason']}"
+    cause = f"{fact.get('card') or 'a card'} is {fact['reason']}"
     draft.latch("dead_card", cause, batch=fact["batch"])
 
 

@@ -89,8 +89,9 @@ class Batch:
     """Custody of one batch: cards by place, always adding up to a whole batch once the table is open.
 
     `back` is the colour it was opened with: a file edited later cannot swap the batches. `unfit_since` and
-    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead,
-    `counted` is the count at the closing, `orders` are the orders of its last shoes (see `Shoe.order`).
+    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead, told
+    to nobody while the batch is in the shoe (law 7), `counted` is the count at the closing, `orders` are the
+    orders of its last shoes (see `Shoe.order`).
     """
 
     id: str

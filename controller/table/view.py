@@ -50,7 +50,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
                 "prep": batch.prep.value,
                 "unfit": batch.unfit,
                 "unfit_since": batch.unfit_since,
-                "missing": list(batch.missing),
+                "missing": [] if batch.id == shoe.batch else list(batch.missing),
                 "received": batch.received,
                 "age_h": None if batch.received is None else daily.age(state, batch),
             }

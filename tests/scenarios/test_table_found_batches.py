@@ -10,6 +10,7 @@ from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.rules import awaited, expected
 from controller.table.state import Place, Prep, checkpoint, initial, restore
+from controller.table.view import snapshot
 from devices import events as ev
 from firmware_bridge.link import Done
 from tests.support.table import Table, table_rules
@@ -326,3 +327,27 @@ def test_a_batch_that_is_out_of_play_is_not_fit_again_after_a_closing():
     clear_all(t)
     t.prepare("A")
     assert (t.state.batches["A"].unfit, t.codes) == (None, [])
+
+
+def test_a_dead_card_is_not_named_while_it_may_lie_hidden():
+    """The dealer named the hole card, and the status showed it to everybody (law 7)."""
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.deal("1")
+    assert t.state.round is not None
+    hole = t.state.round.cards[-1].card
+    for _ in range(3):
+        t.tap("dead_card", batch="A", card=hole, reason="marked")
+    told = [fact for fact in t.facts if fact.kind == "dead_card"]
+    assert [fact.sealed for fact in told] == [{"card": hole}] * 3
+    told += [fact for fact in t.facts if fact.kind.startswith("fault")]
+    assert f"'{hole}'" not in repr([fact.data for fact in told])
+    shown = snapshot(t.rules, t.state)
+    assert shown["batches"]["A"]["missing"] == []
+    assert shown["faults"][0]["cause"] == "a card is marked"
+    t.draw()
+    t.tap("round_settled")
+    t.tap("shuffle_now")
+    t.end_shoe()
+    assert snapshot(t.rules, t.state)["batches"]["A"]["missing"] == [hole]
