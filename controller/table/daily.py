@@ -105,15 +105,21 @@ def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | No
 
 
 def _hour(state: TableState, data: Mapping[str, Any]) -> TableState:
-    """A clock that goes back takes the time of receipt with it: no batch gets younger."""
-    back = min(0, data["hour"] - state.hour) if state.day else 0
-    batches = {}
+    """A clock that goes back takes the time of receipt with it: no batch gets younger.
+
+    One that comes forward again at a stroke gives it back: no batch gets older than the time that passed.
+    """
+    step = data["hour"] - state.hour if state.day else 0
+    set_back = state.set_back - min(0, step)
+    shift, batches = min(0, step), {}
+    if step > 1 and step >= set_back:
+        shift, set_back = set_back, 0
     for batch in state.batches.values():
         received = data["hour"] if batch.cards else None
         if batch.received is not None:
-            received = batch.received + back
+            received = batch.received + shift
         batches[batch.id] = replace(batch, received=received)
-    return replace(state, hour=data["hour"], day=data["day"], batches=batches)
+    return replace(state, hour=data["hour"], day=data["day"], batches=batches, set_back=set_back)
 
 
 def age(state: TableState, batch: Batch) -> int:

@@ -73,7 +73,7 @@ def _devices(state: TableState, source: str, data: Data) -> Mapping[str, Device]
 
 def _booted(state: TableState, data: Data) -> TableState:
     devices = {name: replace(device, up=False) for name, device in state.devices.items()}
-    return replace(state, boot=data["boot_id"], booted_at=state.seq, devices=devices)
+    return replace(state, boot=data["boot_id"], booted_at=state.seq, devices=devices, set_back=0)
 
 
 def _link_up(state: TableState, data: Data) -> TableState:

@@ -89,9 +89,9 @@ class Batch:
     """Custody of one batch: cards by place, always adding up to a whole batch once the table is open.
 
     `back` is the colour it was opened with: a file edited later cannot swap the batches. `unfit_since` and
-    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead, told
-    to nobody while the batch is in the shoe (law 7), `counted` is the count at the closing, `orders` are the
-    orders of its last shoes (see `Shoe.order`).
+    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead
+    (told to nobody while the batch is in the shoe, law 7), `counted` is the count at the closing, `orders` are
+    the orders of its last shoes (see `Shoe.order`).
     """
 
     id: str
@@ -280,7 +280,8 @@ class TableState:
     `day` is the gaming day, `inspected` the day on which each device was last found in order (R-42), `empty`
     are devices confirmed empty, `first_to_look` who of two people saw one empty. `manual`: it was opened
     without its shuffler. `dry_in` is the phase in which the shoe ran out, while its rack is shuffled (R-35).
-    `no_reader`: dealt without the reader (R-36a).
+    `no_reader`: dealt without the reader (R-36a). `set_back`: hours the clock went back in this start of the
+    daemon, and did not come forward again.
     """
 
     seq: int = 0
@@ -309,6 +310,7 @@ class TableState:
     dry_in: Phase | None = None
     no_reader: bool = False
     seals: tuple[str, ...] = ()
+    set_back: int = 0
 
     def batch_at(self, place: Place) -> str | None:
         """The id of the one batch that has cards at `place`, if any."""

@@ -351,3 +351,38 @@ def test_a_dead_card_is_not_named_while_it_may_lie_hidden():
     t.tap("shuffle_now")
     t.end_shoe()
     assert snapshot(t.rules, t.state)["batches"]["A"]["missing"] == [hole]
+
+
+# --- clocks and inspections (R-42, R-45) ---
+
+
+def test_a_clock_that_is_set_back_and_forward_again_makes_no_batch_older():
+    """A machine that starts with a stale clock and is then set right aged every batch by the difference."""
+    t = Table(table_rules(deck_age_h=24))
+    t.give(Hour(100, "d1"))
+    t.boot()
+    for device in ("shoe", "shuffler"):
+        t.tap("inspect", SUPERVISOR, device=device)
+    t.tap("open")
+    t.give(Hour(70, "d0"))
+    t.give(Hour(71, "d0"))
+    t.give(Hour(101, "d1"))
+    assert t.codes == []
+    assert snapshot(t.rules, t.state)["batches"]["A"]["age_h"] == 1
+    t.give(Hour(70, "d0"))
+    t.give(Hour(125, "d2"))
+    assert snapshot(t.rules, t.state)["batches"]["A"]["age_h"] == 25
+    t.boot()
+    t.give(Hour(165, "d3"))
+    assert snapshot(t.rules, t.state)["batches"]["A"]["age_h"] == 65
+
+
+def test_a_device_found_faulty_before_a_gaming_day_is_known_is_locked_out():
+    t = Table()
+    t.tap("inspect", SUPERVISOR, device="shoe", result="faulty")
+    refusal = t.refused("open")
+    assert (refusal.code, refusal.expected) == ("inspection_due", ("inspect device=shoe",))
+    t.tap("acknowledge", alarm=t.state.faults[0].id)
+    assert t.refused("open").code == "inspection_due"
+    t.tap("inspect", SUPERVISOR, device="shoe")
+    t.tap("open")
