@@ -46,6 +46,7 @@ BURST = 256
 LAST_WORDS_S = 5.0
 """How long a stop waits for commands that were sent, seconds; then their end is Unknown."""
 KEY_MISSING = "key_missing"
+DEVICE_DOWN = "device_down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,7 @@ class Controller:
             ask.answer(list(islice(journal.entries(ask.since), ask.limit)), journal.last_seq)
 
     def _of_port(self, device: str, output: object) -> Iterator[Input]:
-        """What a port's output is for the rules; the state of the link is told, not journaled."""
+        """What a port's output is for the rules: of the state of its link only that there is none."""
         match output:
             case DeviceEvent():
                 raw = None if carries_card(output) else output.raw
@@ -247,6 +248,7 @@ class Controller:
                 self._link(device, "open", port)
             case Unavailable(kind, text):
                 self._link(device, kind.lower(), text)
+                yield Trouble(DEVICE_DOWN, f"{device}: {text}", device)
             case Crashed(error, place):
                 self._log.error("driver failed", device=device, error=error, where=place)
                 yield Trouble(CRASHED, f"{device}: {error} at {place}", device)

@@ -68,13 +68,19 @@ def _after_inspect(draft: Draft, before: TableState) -> None:
         draft.latch("inspection_due", "a supervisor found it faulty", device=fact["device"])
 
 
-def uninspected(rules: TableRules, state: TableState) -> tuple[str, ...]:
-    """The devices in use that nobody found in order on this gaming day; none while no day is known."""
+def devices_in_use(rules: TableRules, state: TableState) -> tuple[str, ...]:
+    """Not a shuffler that is out of service, or a reader that the table deals without."""
     unused = {rules.shuffler} if state.shuffler.out else set()
     if rules.reader is not None and state.no_reader:
         unused.add(rules.reader)
-    used = [device for device in devices(rules) if device not in unused]
-    return tuple(d for d in used if state.day and state.inspected.get(d) != state.day)
+    return tuple(device for device in devices(rules) if device not in unused)
+
+
+def uninspected(rules: TableRules, state: TableState) -> tuple[str, ...]:
+    """The devices in use that nobody found in order on this gaming day, or that were found faulty last."""
+    used = devices_in_use(rules, state)
+    due = [f.device for f in state.faults if f.code == "inspection_due" and f.gone is None]
+    return tuple(d for d in used if d in due or (state.day and state.inspected.get(d) != state.day))
 
 
 def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | None:
@@ -97,7 +103,8 @@ def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | No
     missing = [device for device in uninspected(rules, state) if device in needs]
     if not missing:
         return None
-    why = f"the {' and the '.join(missing)} must be inspected by a supervisor on {state.day}"
+    why = f"the {' and the '.join(missing)} must be inspected by a supervisor"
+    why += f" on {state.day}" if state.day else ""
     return Refusal("inspection_due", why, DAILY, tuple(f"inspect device={d}" for d in missing))
 
 

@@ -58,7 +58,10 @@ class Booted:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The service itself found something wrong (a thread died, the key is missing): latched."""
+    """The service itself found something wrong (a thread died, the key is missing): latched.
+
+    `device_down` is an alarm like one that the device's own link raises; nothing is raised twice.
+    """
 
     code: str
     detail: str

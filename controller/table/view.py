@@ -22,7 +22,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "fact": state.seq,
         "phase": state.phase.value,
         "expected": list(expected(rules, state)),
-        "awaiting": awaited(state),
+        "awaiting": awaited(state) or _absent(rules, state),
         "shoe": {
             "number": shoe.number,
             "batch": shoe.batch,
@@ -80,6 +80,12 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "faults": faults(rules, state),
         "alarms": alarms(rules, state),
     }
+
+
+def _absent(rules: TableRules, state: TableState) -> str | None:
+    """The devices in use that do not answer: those that are inspected each day."""
+    absent = [device for device in daily.devices_in_use(rules, state) if not state.device(device).up]
+    return f"the {' and the '.join(absent)} to answer" if absent else None
 
 
 def faults(rules: TableRules, state: TableState) -> list[dict[str, Any]]:

@@ -134,12 +134,27 @@ def test_all_that_waits_is_one_commit(desk: Desk) -> None:
     assert (desk.ports["shoe"].acked, desk.ports["shuffler"].acked) == ([2], [1])
 
 
-def test_the_state_of_a_link_is_told_but_not_journaled(desk: Desk) -> None:
+def test_a_device_that_is_absent_when_the_daemon_starts_is_an_alarm_until_it_answers(desk: Desk) -> None:
+    desk.controller.deliver("shoe", [Unavailable("Absent", "no such port")])
+    desk.controller.deliver("shoe", [Unavailable("Absent", "still no such port")])
+    desk.turn()
+    assert [alarm["cause"] for alarm in desk.controller.view("alarms")] == ["shoe: no such port"]
+    alarm = desk.controller.view("alarms")[0]
+    assert (alarm["code"], alarm["state"], alarm["device"]) == ("device_down", "raised", "shoe")
+    assert alarm["since_at"] is not None
+    assert desk.controller.view("status")["awaiting"] == "the shoe and the shuffler to answer"
+    desk.up()
+    desk.controller.deliver("shoe", [Unavailable("LinkLost", "no answer")])
+    desk.turn()
+    assert [alarm["state"] for alarm in desk.controller.view("alarms")] == ["gone"]
+
+
+def test_the_state_of_a_link_is_told_and_journaled_only_while_there_is_none(desk: Desk) -> None:
     desk.controller.deliver("shoe", [Unavailable("Absent", "no such port")])
     desk.controller.deliver("shuffler", [Opened("serial port")])
     desk.ports["shuffler"].last_frame = desk.clock.now() - 2.5
     desk.turn()
-    assert desk.journal.last_seq == 2
+    assert desk.journal.last_seq == 3
     assert desk.controller.view("status")["ports"] == {
         "shoe": {"link": "absent", "text": "no such port", "last_frame_s": None, "hint": None},
         "shuffler": {"link": "open", "text": "serial port", "last_frame_s": 2.5, "hint": None},
