@@ -90,8 +90,8 @@ class Batch:
 
     `back` is the colour it was opened with: a file edited later cannot swap the batches. `unfit_since` and
     `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead
-    (told to nobody while the batch is in the shoe, law 7), `counted` is the count at the closing, `orders` are
-    the orders of its last shoes (see `Shoe.order`).
+    (told to nobody while the batch is in the shoe, law 7), `counted` is the count at the closing, `orders`
+    are the orders of its last shoes (see `Shoe.order`).
     """
 
     id: str
