@@ -125,7 +125,7 @@ def _round(round_: Answer) -> str:
     boxes = [str(number) for number in round_["boxes"]]
     where = f"box {boxes[0]}" if len(boxes) == 1 else f"boxes {', '.join(boxes[:-1])} and {boxes[-1]}"
     words = f"{where}, {_count(sum(card['to'] != 'burned' for card in round_['cards']), 'card')}"
-    owed = "; the dealer's second card is owed, and cards stay hidden until the round is settled"
+    owed = "; the dealer's second card is owed or came late: cards stay hidden until the round is settled"
     return words + owed if round_["owed"] else words
 
 

@@ -113,8 +113,8 @@ def test_a_dealers_second_card_that_is_owed_is_told() -> None:
     t.deal("1,2")
     t.tap("dealer_skipped", card="second")
     assert shown(bench_with(t))[2] == (
-        "round       boxes 1 and 2, 6 cards; the dealer's second card is owed, "
-        "and cards stay hidden until the round is settled"
+        "round       boxes 1 and 2, 6 cards; the dealer's second card is owed or came late: "
+        "cards stay hidden until the round is settled"
     )
 
 
