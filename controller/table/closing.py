@@ -156,18 +156,20 @@ def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     held, size = state.batches[batch], rules.batch_size
     if not 0 <= cards <= 2 * size:
         raise ValueError(f"cards is a number from 0 to {2 * size}")
-    away = held.at(Place.SHUFFLER)
+    away = held.at(Place.SHUFFLER) or state.shuffler.surplus
     if away:
-        why = f"{away} cards of batch {batch} are in the shuffler: take them out first"
+        why = f"{away} cards are in the shuffler: take them out before batch {batch} is counted"
         return Refusal("batch_not_in_hand", why, DECK_LOG)
     suspected = any((f.code, f.batch) == ("cards_inside", batch) for f in state.faults)
-    search = state.shuffler.out and state.shuffler.batch is None and cards < size and not suspected
+    silent = state.shuffler.out and not state.device(rules.shuffler).up
+    search = silent and state.shuffler.batch is None and cards < size and not suspected
     return {"batch": batch, "cards": cards, "inside": size - cards if search else 0, "device": rules.shuffler}
 
 
 def _count(state: TableState, data: Mapping[str, Any]) -> TableState:
-    """Cards that lack may be in a machine that is out of service (INC-6): until it was searched, they are.
+    """Cards that lack may be in a machine that is out of service and silent: until it was searched, they are.
 
+    A machine that answers is believed (INC-6).
     Cards that never came out of the shoe are where the count says: here, or nowhere.
     """
     batch: str = data["batch"]
@@ -290,6 +292,10 @@ def _judge_in(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
     _shuffler(rules, tap)
     if not state.shuffler.out:
         return Refusal("already_known", "the shuffler is in service", OUT_OF_USE)
+    inside = state.shuffler.batch and state.batches[state.shuffler.batch].at(Place.SHUFFLER)
+    if inside not in (None, rules.batch_size):
+        why = f"{inside} cards are in the shuffler: take them out first"
+        return Refusal("shuffler_not_empty", why, OUT_OF_USE)
     return {"device": rules.shuffler}
 
 

@@ -329,6 +329,8 @@ def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
             _foreign(draft, f"the cycle counter is {status.get('cycle')}, not {shuffler.counter}")
         _reconcile_release(draft, status)
         _tell_surplus(draft)
+        if shuffler.out and status.get("inside") == 0:
+            _count_inside(draft, 0)  # people looked for cards in it
         return
     _reconcile_release(draft, status)
     if shuffler.stage in UNFINISHED:

@@ -314,3 +314,62 @@ def test_after_lost_events_the_machine_is_asked_what_it_holds() -> None:
     t.event(ev.GapPossible, "shuffler", missing=None)
     t.end(Done({"inside": 55, "cycle": t.cycle, "token": t.token}))
     assert (t.codes[-1], t.state.shuffler.surplus) == ("cards_inside", 3)
+
+
+def out_of_service(t: Table) -> None:
+    t.tap("out_of_service", SUPERVISOR, device="shuffler")
+    t.tap("close")
+
+
+def closes(t: Table) -> None:
+    """All that is left is to look into the devices."""
+    t.tap("count_batch", batch="B", cards=52)
+    for device in ("shoe", "shuffler"):
+        if t.tap("confirm_empty", device=device).facts[0].data["confirmed"] is False:
+            t.tap("confirm_empty", SUPERVISOR, who="sue", device=device)
+    t.tap("close", SUPERVISOR)
+    assert t.state.phase.value == "closed"
+
+
+@pytest.mark.rule("R-36b", "R-55")
+def test_cards_that_lack_are_not_in_a_machine_that_answers_and_is_empty() -> None:
+    """They were booked into a machine that knew it was empty: no confirmation, no count, no closing."""
+    t = rack_full()
+    t.take()
+    out_of_service(t)
+    t.tap("count_batch", batch="A", cards=36)
+    assert t.codes == ["wrong_count"]
+    assert (t.state.batches["A"].counted, t.state.shuffler.batch) == (36, None)
+    closes(t)
+
+
+@pytest.mark.rule("R-36b", "R-55")
+@pytest.mark.parametrize("boot", [1, 2], ids=["cable", "power"])
+def test_a_silent_machine_that_was_to_be_searched_answers_that_it_is_empty(boot: int) -> None:
+    t = rack_full()
+    t.take()
+    out_of_service(t)
+    t.event(ev.LinkDown, "shuffler", reason="pulled")
+    t.tap("count_batch", batch="A", cards=36)
+    assert t.state.batches["A"].cards == {Place.IN_HAND: 36, Place.SHUFFLER: 16}
+    refusal = t.refused("in_service", SUPERVISOR, device="shuffler")
+    assert (refusal.code, "16 cards" in refusal.why) == ("shuffler_not_empty", True)
+    up(t, boot=boot, inside=0)
+    assert t.state.batches["A"].cards == {Place.IN_HAND: 52}
+    t.tap("count_batch", batch="A", cards=36)
+    assert t.codes == ["cards_inside", "wrong_count"]
+    closes(t)
+
+
+@pytest.mark.rule("R-36b", "R-55")
+def test_a_batch_is_counted_once_the_cards_that_the_machine_tells_of_are_out() -> None:
+    t = rack_full()
+    t.take()
+    out_of_service(t)
+    up(t, inside=16)
+    assert t.codes == ["cards_inside"]
+    assert t.refused("count_batch", batch="A", cards=36).code == "batch_not_in_hand"
+    t.event(ev.BatchReleased, "shuffler", count=16, inside=0, token=None)
+    t.tap("count_batch", batch="A", cards=52)
+    assert t.codes == ["cards_inside"]
+    closes(t)
