@@ -33,7 +33,7 @@ from controller.table.inputs import (
 from controller.table.machine import Disagreement, TableMachine
 from controller.table.phases import TAPS
 from controller.table.profiles import TableRules
-from controller.table.rules import decide, expected
+from controller.table.rules import CLAUSES, decide, expected
 from controller.table.state import TableState, initial
 from controller.times import Times, kept, looked_up
 from firmware_bridge.link import NotSent
@@ -239,7 +239,7 @@ class Service:
                 return Refusal("unknown_event", why, None, expected(self.rules, state))
             if not access.may(item.roles, item.event):
                 why = f"{item.event} is the right of {' or '.join(access.who_may(item.event))}"
-                return Refusal("not_allowed", why, None, expected(self.rules, state))
+                return Refusal("not_allowed", why, CLAUSES.get(item.event), expected(self.rules, state))
             seq = None if item.key is None else state.keys.get(item.key)
             if seq is not None:
                 return self._repeated(burst, item, seq)
@@ -252,7 +252,7 @@ class Service:
         if first.kind == item.event:
             return seq
         why = f"the id {item.key!r} was used for {first.kind}: give every event an id of its own"
-        return Refusal("key_used", why, None, expected(self.rules, burst.state))
+        return Refusal("key_used", why, CLAUSES.get(item.event), expected(self.rules, burst.state))
 
     def _crashed(self, state: TableState, text: str) -> Decision:
         """The latched fault of an input that broke the rules themselves; its own facts are dropped whole."""

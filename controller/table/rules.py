@@ -69,9 +69,10 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
 def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision | Refusal:
     judged = judge(rules, state, tap)
     if isinstance(judged, Refusal):
-        near = None if judged.code == "bad_argument" else _CLAUSES.get(tap.event)
         instead = judged.expected or expected(rules, state)
-        return replace(judged, clause=judged.clause or near, expected=instead)
+        waits = None if instead else awaited(state)
+        why = f"{judged.why}; the table waits for {waits}" if waits else judged.why
+        return replace(judged, why=why, clause=judged.clause or CLAUSES.get(tap.event), expected=instead)
     draft = Draft(rules, state, OPERATOR)
     key = {"key": tap.key} if tap.key else {}
     sealed = judged.pop("sealed", None)
@@ -225,7 +226,7 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     **people.FOLLOW,
 }
 
-_CLAUSES = {
+CLAUSES = {
     "open": "13:69F-2.4(a)",
     **dict.fromkeys(("inspect", "verify", "spread", "player_inspected", "wash"), "13:69F-2.4(b)-(e)"),
     "certificate": "13:69E-1.18A(b)4",

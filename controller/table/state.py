@@ -132,8 +132,9 @@ class Shuffler:
     """What the table knows of the shuffler. `counter` is the machine's hard cycle counter.
 
     `surplus` are cards that it holds beyond those this table put in, as far as it last said. `out` tells that
-    it is out of service, `letting_out` that it was told to let its batch out; `started_us` is the monotonic time at which the running cycle was seen to start, 0
-    when a session with the machine began since it was asked to: nobody can tell how long such a cycle took.
+    it is out of service, `letting_out` that it was told to let its batch out; `started_us` is the monotonic
+    time at which the running cycle was seen to start, 0 when a session with the machine began since it was
+    asked to: nobody can tell how long such a cycle took.
     """
 
     batch: str | None = None

@@ -386,3 +386,17 @@ def test_a_device_found_faulty_before_a_gaming_day_is_known_is_locked_out():
     assert t.refused("open").code == "inspection_due"
     t.tap("inspect", SUPERVISOR, device="shoe")
     t.tap("open")
+
+
+# --- refusals ---
+
+
+def test_a_refusal_with_nothing_to_tap_says_what_the_table_waits_for():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("shuffle_now")
+    refusal = t.refused("bets_closed", boxes="1")
+    waits = "the table waits for the rest of the cards, through the shoe to the rack, faces down"
+    assert (refusal.expected, refusal.why.split("; ")[-1]) == ((), waits)
+    assert refusal.clause == "13:69F-2.6"

@@ -51,7 +51,7 @@ def test_what_was_said_is_not_journaled(bench: Bench) -> None:
     assert refusals(bench) == [
         {"event": "cut", "code": "unexpected", "clause": "13:69F-2.5(c)", "who": "ann"},
         {"event": None, "code": "unknown_event", "clause": None, "who": "ann"},
-        {"event": "open", "code": "bad_argument", "clause": None, "who": "ann"},
+        {"event": "open", "code": "bad_argument", "clause": "13:69F-2.4(a)", "who": "ann"},
     ]
     assert "8S" not in repr([entry.fact for entry in bench.recorder.journal.entries()])
     assert bench.service.state.keys == {}
@@ -65,10 +65,10 @@ def test_missing_rights_and_used_keys_are_journaled_and_strangers_are_not(bench:
         tap("burn", key="k"),
         tap("open", key="k", roles=[Role.SURVEILLANCE]),
     )
-    assert [(r["event"], r["code"]) for r in refusals(bench)] == [
-        ("open", "not_allowed"),
-        ("burn", "key_used"),
-        ("open", "not_allowed"),
+    assert [(r["event"], r["code"], r["clause"]) for r in refusals(bench)] == [
+        ("open", "not_allowed", "13:69F-2.4(a)"),
+        ("burn", "key_used", "58 Pa. Code 685a.7(c)"),
+        ("open", "not_allowed", "13:69F-2.4(a)"),
     ]
 
 
