@@ -193,14 +193,21 @@ def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
     if alarm.get("state") == "gone":
         yield row("", f"nobody acknowledged it: `cutcard do acknowledge alarm={alarm['id']}`")
         return
-    waits = "; what needs the device waits" if not latched and alarm["device"] else ""
-    yield row("", f"{BLOCKS[alarm['blocks']]}{waits}: {alarm['remedy']}")
+    yield row("", f"{_stops(alarm, latched=latched)}: {alarm['remedy']}")
     if latched and alarm.get("cause_gone"):
         yield row("", f"its cause is gone: `cutcard faults clear {alarm['id']}` ({_or(alarm['cleared_by'])})")
     if alarm.get("acknowledged"):
         yield row("", f"acknowledged by {alarm['acknowledged']}")
     elif "state" in alarm:
         yield row("", "not acknowledged")
+
+
+def _stops(alarm: Answer, *, latched: bool) -> str:
+    """What an alarm or fault means for the table; a batch that is out of play stops no round of the other one."""
+    if alarm["unfit"] and alarm["batch"] and alarm["blocks"] == "round":
+        return f"no new round begins with batch {alarm['batch']} until it is replaced"
+    waits = "; what needs the device waits" if not latched and alarm["device"] else ""
+    return BLOCKS[alarm["blocks"]] + waits
 
 
 def _refused(refused: Answer, now: datetime) -> str:

@@ -103,7 +103,7 @@ def alarms(rules: TableRules, state: TableState) -> list[dict[str, Any]]:
             "acknowledged": fault.acknowledged or None,
             "gone": fault.gone,
             "cause_gone": fault.gone is not None or cause_gone(rules, state, fault),
-            "cleared_by": [] if people.is_alarm(fault) else [role.value for role in people.MAY_CLEAR],
+            "cleared_by": [role.value for role in people.may_clear(fault)],
         }
         for fault in state.faults
     ]
@@ -118,6 +118,7 @@ def _fault(fault: Fault) -> dict[str, Any]:
         "what": kind.text,
         "cause": fault.cause,
         "remedy": kind.remedy,
+        "unfit": kind.unfit,
         "since": fault.since,
         "batch": fault.batch,
         "device": fault.device,
