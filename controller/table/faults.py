@@ -23,6 +23,7 @@ class FaultKind:
     """`gone` names the predicate of `rules.CAUSE_GONE` that must hold before anyone may clear the fault.
 
     `unfit` faults take the batch out of play until it is replaced: reshuffling never clears them (R-55).
+    What a supervisor has to decide (`decided`), no technician clears.
     """
 
     blocks: Blocks
@@ -30,9 +31,13 @@ class FaultKind:
     remedy: str
     gone: str
     unfit: bool = False
+    decided: bool = False
 
 
-_REPLACE = "take the batch off the table; it stays out until it is replaced (`replace_batch`)"
+_REPLACE = (
+    "end the shoe if it is in play (`shuffle_now`), take the batch off the table; it stays out until it is "
+    "replaced (`replace_batch`)"
+)
 
 
 def _unfit(blocks: Blocks, text: str) -> FaultKind:
@@ -112,6 +117,7 @@ FAULTS: dict[str, FaultKind] = {
         "a card left the shoe when none was due",
         "a supervisor decides what becomes of the card, then clears this",
         "always",
+        decided=True,
     ),
     "stray_card": FaultKind(
         Blocks.NOW,
@@ -158,6 +164,7 @@ FAULTS: dict[str, FaultKind] = {
         "the hole-card reader was used when it may not be",
         "a supervisor decides whether the round stands, then clears this",
         "not_in_round",
+        decided=True,
     ),
     "reader_failed": FaultKind(
         Blocks.ROUND,
@@ -168,6 +175,12 @@ FAULTS: dict[str, FaultKind] = {
     # alarms: they stop nothing by themselves
     "device_down": FaultKind(
         Blocks.NOTHING, "a device does not answer", "check its cable and power", "by_itself"
+    ),
+    "shoe_opened": FaultKind(
+        Blocks.NOTHING,
+        "the shoe was opened with cards in play",
+        "close it; the rack is gauged when the shoe ends",
+        "by_itself",
     ),
     "shoe_dry": FaultKind(
         Blocks.NOTHING,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from controller.table.args import Apply, Judge, Judged
-from controller.table.faults import Blocks
+from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState
@@ -19,8 +19,12 @@ from controller.table.state import Fault, TableState
 if TYPE_CHECKING:
     from controller.table.draft import Draft
 
-MAY_CLEAR = (Role.SUPERVISOR, Role.TECHNICIAN)
-"""Never a dealer (law 6)."""
+
+def may_clear(fault: Fault) -> tuple[Role, ...]:
+    """Never a dealer (law 6); what a supervisor has to decide, a supervisor alone."""
+    if is_alarm(fault):
+        return ()
+    return (Role.SUPERVISOR,) if FAULTS[fault.code].decided else (Role.SUPERVISOR, Role.TECHNICIAN)
 
 
 def is_alarm(fault: Fault) -> bool:

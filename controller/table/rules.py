@@ -164,8 +164,9 @@ def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     if people.is_alarm(fault):
         why = f"{fault.id} is an alarm: it goes with its cause, and is acknowledged (`acknowledge`)"
         return Refusal("not_latched", why)
-    if not tap.roles & set(people.MAY_CLEAR):
-        return Refusal("not_allowed", "a fault is cleared by a supervisor or a technician, never by a dealer")
+    if not tap.roles & set(people.may_clear(fault)):
+        who = " or a ".join(role.value for role in people.may_clear(fault))
+        return Refusal("not_allowed", f"{fault.code} is cleared by a {who}, never by a dealer")
     if not cause_gone(rules, state, fault):
         kind = FAULTS[fault.code]
         return Refusal("cause_remains", f"{kind.text}; {kind.remedy}")

@@ -22,6 +22,9 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
             _cutting_card(draft, event)
         case ev.ShoeEmpty():
             _empty(draft, event)
+        case ev.Lid(open=opened):
+            event_facts.record(draft, event)
+            _lid(draft, opened=opened)
         case ev.GapPossible():
             event_facts.record(draft, event)
             if draft.state.shoe.batch is not None:
@@ -29,6 +32,16 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
         case _:
             return False
     return True
+
+
+def _lid(draft: Draft, *, opened: bool) -> None:
+    """Open while cards are loaded and taken out is work; in play it is told."""
+    state = draft.state
+    if opened and state.shoe.batch is not None and state.phase in (Phase.BETWEEN_ROUNDS, *IN_ROUND):
+        draft.latch("shoe_opened", "its lid was opened", batch=state.shoe.batch)
+    elif not opened:
+        for batch in draft.state.batches:
+            draft.gone("shoe_opened", batch=batch)
 
 
 def next_place(state: TableState) -> tuple[str, str | None]:

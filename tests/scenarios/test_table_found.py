@@ -1,5 +1,7 @@
 """Faults of the core that explorations and random walks found, each as the story it was."""
 
+import pytest
+
 from controller.table.inputs import Role
 from controller.table.phases import Phase
 from controller.table.state import Place
@@ -150,3 +152,32 @@ def test_no_batch_goes_into_a_shoe_that_may_hold_cards_of_the_other():
     t.tap("replace_batch", SUPERVISOR, batch="A")
     t.tap("load_shoe", batch="B")
     assert t.state.shoe.batch == "B"
+
+
+@pytest.mark.rule("R-68")
+def test_what_a_supervisor_has_to_decide_is_cleared_by_no_technician():
+    t = Table()
+    t.open_to_shoe()
+    t.draw()
+    (fault,) = [f for f in t.state.faults if f.code == "card_out_of_turn"]
+    refusal = t.refused("clear", frozenset({Role.TECHNICIAN}), fault=fault.id)
+    assert (refusal.code, refusal.why) == (
+        "not_allowed",
+        "card_out_of_turn is cleared by a supervisor, never by a dealer",
+    )
+    t.tap("clear", frozenset({Role.SUPERVISOR}), fault=fault.id)
+    assert t.codes == []
+
+
+def test_a_lid_that_is_opened_in_play_is_an_alarm_and_no_such_when_cards_are_loaded():
+    t = Table()
+    t.open_to_shoe()
+    t.event(ev.Lid, open=True)
+    assert [(f.code, f.batch, f.gone) for f in t.state.faults] == [("shoe_opened", "A", None)]
+    t.event(ev.Lid, open=False)
+    assert [(f.code, f.gone) for f in t.state.faults] == [("shoe_opened", t.state.seq)]
+    t.tap("acknowledge", alarm=t.state.faults[0].id)
+    assert t.state.faults == ()
+    t.tap("shuffle_now")
+    t.event(ev.Lid, open=True)
+    assert t.state.faults == ()

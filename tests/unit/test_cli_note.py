@@ -247,9 +247,9 @@ def test_a_batch_out_of_play_says_since_when() -> None:
     lines = shown(bench, datetime(1970, 1, 1, 0, 5, tzinfo=UTC))
     (batch,) = (line for line in lines if line.startswith("batch A"))
     assert batch.endswith("OUT OF PLAY (wrong_back), since 19:00 (5 min)")
-    (stops,) = (line for line in lines if line.startswith("            no new round"))
+    stops = next(line for line in lines if line.startswith("            no new round"))
     assert stops.startswith(
-        "            no new round begins with batch A until it is replaced: take the batch off"
+        "            no new round begins with batch A until it is replaced: end the shoe if"
     )
 
 
