@@ -203,7 +203,7 @@ def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
 
 
 def _stops(alarm: Answer, *, latched: bool) -> str:
-    """What an alarm or fault means for the table; a batch that is out of play stops no round of the other one."""
+    """What it means for the table; a batch that is out of play stops no round of the other one."""
     if alarm["unfit"] and alarm["batch"] and alarm["blocks"] == "round":
         return f"no new round begins with batch {alarm['batch']} until it is replaced"
     waits = "; what needs the device waits" if not latched and alarm["device"] else ""
