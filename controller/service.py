@@ -213,7 +213,7 @@ class Service:
             if isinstance(decision, int):
                 burst.judged.append(_Judged(item, key_seq=decision))
             elif isinstance(decision, Refusal):
-                burst.add(item, _refused(burst.state, item, decision), decision)
+                burst.add(item, self._refused(burst, item, decision), decision)
             else:
                 burst.add(item, decision)
         except Exception as error:  # noqa: BLE001 - whatever it is
@@ -253,6 +253,14 @@ class Service:
             return seq
         why = f"the id {item.key!r} was used for {first.kind}: give every event an id of its own"
         return Refusal("key_used", why, CLAUSES.get(item.event), expected(self.rules, burst.state))
+
+    def _refused(self, burst: _Burst, item: Input, refusal: Refusal) -> Decision:
+        """The fact of a refusal, unless the fact before it says the same: nobody fills the disk."""
+        decision, last = _refused(burst.state, item, refusal), self.last_refused
+        before = burst.facts[-1] if burst.facts else None
+        if before is None and last is not None and last.seq == self.state.seq:
+            before = last.fact
+        return Decision() if decision.facts == (before,) else decision
 
     def _crashed(self, state: TableState, text: str) -> Decision:
         """The latched fault of an input that broke the rules themselves; its own facts are dropped whole."""

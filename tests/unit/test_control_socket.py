@@ -192,7 +192,7 @@ def test_a_line_in_pieces_and_a_client_that_leaves(table: Path) -> None:
 def test_a_follower_gets_the_past_then_the_present_without_gap_or_copy(path: Path) -> None:
     taps = 300
     with running(path), Client(path) as tapper, Client(path) as early:
-        tapper.send({"do": "open"}, *[{"do": "burn"}] * taps)
+        tapper.send({"do": "open"}, *[{"do": "burn"}, {"do": "recut"}] * (taps // 2))
         early.send({"follow": 0})
         facts = []
         followers = []

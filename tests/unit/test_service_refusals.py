@@ -72,6 +72,15 @@ def test_missing_rights_and_used_keys_are_journaled_and_strangers_are_not(bench:
     ]
 
 
+def test_the_same_refusal_once_more_is_not_journaled_again(bench: Bench) -> None:
+    """Anyone with a role could fill the disk."""
+    bench.give(tap("burn"), tap("burn"))
+    replies = [bench.give(tap("burn", seconds=number))[0] for number in range(3)]
+    assert [code(reply.refusal) for reply in replies] == ["unexpected"] * 3
+    bench.give(tap("cut"), tap("burn"))
+    assert [r["event"] for r in refusals(bench)] == ["burn", "cut", "burn"]
+
+
 def test_a_refusal_never_breaks_the_commit_of_others(bench: Bench) -> None:
     replies = bench.give(
         tap("burn"), tap("open", key="k"), tap("burn"), Observed(ev.Lid(device="shoe", n=2, open=True))
