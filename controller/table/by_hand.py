@@ -1,4 +1,4 @@
-"""A whole batch shuffled by hand: at a table without its shuffler, or the same batch once more (S5)."""
+"""Shuffled by hand: a whole batch (S5, a table without its shuffler), and cards of the rack that go back."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 from controller.table import args
 from controller.table.args import Judged
-from controller.table.changes import move_all, with_batch
+from controller.table.changes import move_all, with_batch, with_shoe
 from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import Discretionary, TableRules
+from controller.table.round import BURNED
 from controller.table.state import READY, Batch, Place, Proof, Shuffled, TableState
 
 
@@ -57,3 +58,40 @@ def again(state: TableState, held: Batch) -> bool:
     """The batch of the last shoe goes in once more, shuffled by hand: it is the same turn (S5)."""
     by_hand = held.proof is not None and held.proof.how is Shuffled.HAND
     return by_hand and not state.manual and held.id == state.shoe.last_batch
+
+
+def back_in_shoe(state: TableState) -> TableState:
+    """Cards of the rack are in the shoe again: only those still outside it count as drawn."""
+    drawn, unseen = dict(state.shoe.aside), dict[str, int]()
+    for dealt in (*(state.round.cards if state.round else ()), *state.shoe.early):
+        if dealt.to != BURNED and not dealt.foreign:
+            face = dealt.card or ""
+            drawn[face] = drawn.get(face, 0) + 1
+            if face and not dealt.seen:
+                unseen[face] = unseen.get(face, 0) + 1
+    return with_shoe(state, drawn=drawn, unseen=unseen, order="")
+
+
+# --- about one deck goes back into the shoe (R-10, R-16, R-19) ---
+
+
+def judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    batch, deck = state.shoe.batch, len(rules.deck)
+    assert batch is not None
+    cards, least = state.batches[batch].at(Place.RACK), deck - deck // 8
+    if state.shoe.cut_seen or state.shoe.empty:
+        return Refusal("shoe_ends", "the cutting card is out: this shoe ends", "13:69F-2.5(d)")
+    if state.batches[batch].unfit:
+        return Refusal("batch_unfit", f"batch {batch} is out of play: end the shoe", "13:69F-2.5(d)")
+    if state.uncertain:
+        return Refusal("not_counted", "nobody can say how many cards lie in the rack: end the shoe")
+    if cards < least:
+        why = f"{cards} cards lie in the rack, about one deck is wanted: {least} or more"
+        return Refusal("rack_too_low", why, "13:69F-2B.1")
+    return {"batch": batch, "cards": cards}
+
+
+def bart_carter(state: TableState, data: Mapping[str, Any]) -> TableState:
+    told = state.shoe.count + state.shoe.returned
+    state = back_in_shoe(move_all(state, data["batch"], Place.RACK, Place.SHOE))
+    return with_shoe(state, returned=told - state.shoe.count)

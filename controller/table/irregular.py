@@ -324,7 +324,7 @@ def loaded_again(state: TableState, data: Data) -> TableState:
     """The same shoe goes on. Its own counter begins anew, for it was empty: what lies outside was before."""
     batch: str = data["batch"]
     state = move_all(state, batch, Place.IN_HAND, Place.SHOE)
-    state = _back_in_shoe(with_batch(state, batch, proof=None, cut=False))
+    state = by_hand.back_in_shoe(with_batch(state, batch, proof=None, cut=False))
     shoe, burns = state.shoe, data["moves"][1] == Phase.RESHUFFLE_BURN
     state = with_shoe(state, empty=False, returned=-(shoe.count + shoe.foreign))
     return replace(state, dry_in=state.dry_in if burns else None)
@@ -338,42 +338,6 @@ def _after_load_shoe(draft: Draft, before: TableState) -> None:
 def _same_batch(batch: str) -> Refusal:
     why = f"only cards of batch {batch}, whose round is in play, are shuffled and dealt"
     return Refusal("other_batch", why, "13:69F-2.15(f)")
-
-
-def _back_in_shoe(state: TableState) -> TableState:
-    """Cards of the rack are in the shoe again: only those still outside it count as drawn."""
-    drawn, unseen = dict(state.shoe.aside), dict[str, int]()
-    for dealt in (*(state.round.cards if state.round else ()), *state.shoe.early):
-        if dealt.to != BURNED and not dealt.foreign:
-            face = dealt.card or ""
-            drawn[face] = drawn.get(face, 0) + 1
-            if face and not dealt.seen:
-                unseen[face] = unseen.get(face, 0) + 1
-    return with_shoe(state, drawn=drawn, unseen=unseen, order="")
-
-
-# --- about one deck goes back into the shoe (R-10, R-16, R-19) ---
-
-
-def _judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch, deck = _shoe_batch(state), len(rules.deck)
-    cards, least = _rack(state), deck - deck // 8
-    if state.shoe.cut_seen or state.shoe.empty:
-        return Refusal("shoe_ends", "the cutting card is out: this shoe ends", "13:69F-2.5(d)")
-    if state.batches[batch].unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: end the shoe", "13:69F-2.5(d)")
-    if state.uncertain:
-        return Refusal("not_counted", "nobody can say how many cards lie in the rack: end the shoe")
-    if cards < least:
-        why = f"{cards} cards lie in the rack, about one deck is wanted: {least} or more"
-        return Refusal("rack_too_low", why, "13:69F-2B.1")
-    return {"batch": batch, "cards": cards}
-
-
-def _bart_carter(state: TableState, data: Data) -> TableState:
-    told = state.shoe.count + state.shoe.returned
-    state = _back_in_shoe(move_all(state, data["batch"], Place.RACK, Place.SHOE))
-    return with_shoe(state, returned=told - state.shoe.count)
 
 
 # --- what is expected ---
@@ -420,7 +384,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "box_skipped": (_judge_box_skipped, ("box", "cards")),
     "void_round": (_judge_void, ("reason",)),
     "reshuffle_by_hand": (_judge_by_hand, ("batch",)),
-    "bart_carter": (_judge_bart_carter, ()),
+    "bart_carter": (by_hand.judge_bart_carter, ()),
 }
 APPLY: dict[str, Apply] = {
     "drawn_in_error": _drawn_in_error,
@@ -428,7 +392,7 @@ APPLY: dict[str, Apply] = {
     "box_skipped": _reordered,
     "void_round": _void,
     "reshuffle_by_hand": _by_hand,
-    "bart_carter": _bart_carter,
+    "bart_carter": by_hand.bart_carter,
 }
 FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "drawn_in_error": _after_drawn_in_error,

@@ -116,8 +116,8 @@ CARDS: tuple[Rule, ...] = (
         "Bart Carter shuffle: about a deck of the rack is shuffled and goes back into the shoe in stacks",
         clause="13:69F-2B.1; 13:69F-2.1",
         code=(
-            T + "irregular:_judge_bart_carter",
-            T + "irregular:_bart_carter",
+            T + "by_hand:judge_bart_carter",
+            T + "by_hand:bart_carter",
         ),
         journal=("bart_carter",),
     ),
@@ -226,7 +226,7 @@ CARDS: tuple[Rule, ...] = (
             T + "closing:_judge_idle",
             T + "closing:_judge_resume",
             T + "opening:_idle_step",
-            T + "irregular:_judge_bart_carter",
+            T + "by_hand:judge_bart_carter",
         ),
         journal=(
             "idle",
