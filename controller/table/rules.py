@@ -70,7 +70,7 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
     judged = judge(rules, state, tap)
     if isinstance(judged, Refusal):
         instead = judged.expected or expected(rules, state)
-        waits = None if instead else awaited(state)
+        waits = None if instead or judged.code == "bad_argument" else awaited(state)
         why = f"{judged.why}; the table waits for {waits}" if waits else judged.why
         return replace(judged, why=why, clause=judged.clause or CLAUSES.get(tap.event), expected=instead)
     draft = Draft(rules, state, OPERATOR)

@@ -38,7 +38,7 @@ def test_inc_1_discards_in_the_shuffler_cycle_never_started_taken_out_and_not_de
         table.open()
         table.end_shoe()
         table.swap(taken="B", loaded="A", start=False)
-        assert table.refused("take_from_shuffler")[0] == "unexpected"
+        assert table.refused("take_from_shuffler") == ("not_shuffled", "13:69F-2.2(d)3")
         assert table.refused("load_shoe", batch="B") == ("unexpected", "13:69F-2.5(d)")
         table.lift_out("A")
         assert table.codes == ["taken_without_proof"]
@@ -153,7 +153,7 @@ def test_inc_7_a_shuffler_in_sort_mode_shuffles_no_batch_for_the_shoe() -> None:
         table.settle(lambda: table.live.view.cycle == "none")
         assert table.codes == ["settings_mismatch"]
         assert table.felt.shuffler.cycle == 0, "it never ran"
-        assert table.refused("take_from_shuffler")[0] == "unexpected"
+        assert table.refused("take_from_shuffler")[0] == "fault_latched"
         # set right, and set wrong again behind the controller's back while the cycle runs
         table.felt.shuffler.settings["mode"] = "shuffle"
         table.start_shuffle()
