@@ -71,6 +71,9 @@ BLOCKS = {
     "nothing": "stops nothing by itself",
 }
 
+UNUSABLE = ("device_down", "inspection_due")
+"""Alarms of a device that is not used as long as they last."""
+
 
 def row(name: str, text: str) -> str:
     return f"{name:<11} {text}"
@@ -193,7 +196,7 @@ def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
     if alarm.get("state") == "gone":
         yield row("", f"nobody acknowledged it: `cutcard do acknowledge alarm={alarm['id']}`")
         return
-    yield row("", f"{_stops(alarm, latched=latched)}: {alarm['remedy']}")
+    yield row("", f"{_stops(alarm)}: {alarm['remedy']}")
     if latched and alarm.get("cause_gone"):
         yield row("", f"its cause is gone: `cutcard faults clear {alarm['id']}` ({_or(alarm['cleared_by'])})")
     if alarm.get("acknowledged"):
@@ -202,11 +205,11 @@ def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
         yield row("", "not acknowledged")
 
 
-def _stops(alarm: Answer, *, latched: bool) -> str:
+def _stops(alarm: Answer) -> str:
     """What it means for the table; a batch that is out of play stops no round of the other one."""
     if alarm["unfit"] and alarm["batch"] and alarm["blocks"] == "round":
         return f"no new round begins with batch {alarm['batch']} until it is replaced"
-    waits = "; what needs the device waits" if not latched and alarm["device"] else ""
+    waits = "; what needs the device waits" if alarm["code"] in UNUSABLE else ""
     return BLOCKS[alarm["blocks"]] + waits
 
 

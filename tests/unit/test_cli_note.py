@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controller.cli import note
-from controller.table.faults import Blocks
+from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import Observed, Role
 from controller.table.phases import Phase
 from controller.table.state import Cycle, Ending, Place, Prep, Shuffled
@@ -195,6 +195,17 @@ def test_a_closed_table_says_of_nothing_that_play_goes_on() -> None:
     assert f"{waits}check its cable and power" in lines
     assert f"{waits}a supervisor inspects it (`inspect device=NAME`)" in lines
     assert "play goes on" not in "\n".join([*lines, *note.BLOCKS.values()])
+
+
+def test_an_alarm_of_no_device_lets_nothing_wait() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.event(ev.Lid, open=True)
+    assert t.alarms == ["shoe_opened"]
+    assert [line for line in shown(bench_with(t)) if "stops nothing by itself" in line] == [
+        f"            stops nothing by itself: {FAULTS['shoe_opened'].remedy}"
+    ]
+    assert set(note.UNUSABLE) <= set(FAULTS)
 
 
 def test_what_the_table_does_without_is_told() -> None:
