@@ -161,7 +161,7 @@ def test_inc_7_a_shuffler_in_sort_mode_shuffles_no_batch_for_the_shoe() -> None:
         table.felt.shuffler.settings["mode"] = "sort"
         table.pass_time(60)
         assert table.codes == ["wrong_mode"]
-        assert table.refused("take_from_shuffler")[0] in ("not_shuffled", "unexpected")
+        assert table.refused("take_from_shuffler")[0] == "fault_latched"
         assert table.refused("load_shoe", batch="A")[0] == "unexpected"
         assert table.felt.referee.shoes == []
 

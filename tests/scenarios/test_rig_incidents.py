@@ -68,10 +68,16 @@ def test_inc_6_sixteen_cards_left_inside_the_batch_is_short_and_never_complete()
         world.run()
     assert codes(world) == ["wrong_count"]
     assert world.controller.view("status")["batches"]["A"]["unfit"] == "wrong_count"
-    assert world.tap("take_from_shuffler")["ok"] is False
     assert world.tap("start_shuffle")["refused"] == "batch_unfit"
     fault = world.controller.view("faults")[0]["id"]
     assert world.tap("clear", SUPERVISOR, fault=fault)["refused"] == "cause_remains"
+    # it leaves the table: what the machine lets out goes nowhere else
+    assert world.tap("take_from_shuffler")["ok"] is True
+    world.settle()
+    assert codes(world) == ["wrong_count", "cards_inside"]
+    held = world.controller.view("status")["batches"]["A"]
+    assert (held["unfit"], held["cards"]) == ("wrong_count", {"in_hand": 36, "shuffler": 16})
+    assert world.controller.view("status")["phase"] == "first_loaded"
     assert world.felt.referee.shoes == []
 
 
