@@ -1,282 +1,339 @@
-"""The invariants of rules.md, section M, over random orders of taps, device events, faults and crashes."""
+"""The invariants of rules.md, section M, over random orders of taps, device events, faults and crashes.
 
+Tables of full size. `FullSize` holds every step against the observer's memory of what happened.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+import pytest
+from hypothesis import Phase as Run
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from controller.table.draft import Decision
-from controller.table.evolve import evolve
-from controller.table.inputs import OperatorEvent, Role
-from controller.table.machine import TableMachine
-from controller.table.phases import IN_ROUND, TAPS, Phase
-from controller.table.rules import expected
-from controller.table.state import Closing, Cycle, Place, checkpoint, initial, restore
-from controller.table.view import snapshot
-from devices import events as ev
-from devices.events import DECK
-from firmware_bridge.link import Done, NotSent, Refused, Unknown
-from tests.support.table import SETTINGS, Table, table_rules
+from controller.table.inputs import OperatorEvent
+from controller.table.phases import IN_ROUND, RESHUFFLING, TAPS, Phase
+from controller.table.profiles import Discretionary
+from controller.table.state import Cycle
+from tests.support.explore_moves import Move
+from tests.support.full_size import DEALER, STEPS, SUPERVISOR, FullSize, certificate
+from tests.support.table import table_rules
 
+BATCHES = [{"batch": "A"}, {"batch": "B"}]
+EITHER = st.sampled_from(BATCHES)
+DEVICES = st.sampled_from([{"device": d} for d in ("shoe", "shuffler", "reader")])
+MACHINES = st.sampled_from([{"device": "shuffler"}] * 3 + [{"device": "shoe"}])
+BOXES = ["1", "2,5", "1,2,3,4,5,6,7"]
+SEATS = [{"box": str(n)} for n in range(1, 8)] + [{"box": "dealer"}]
 ARGS = {
-    "load_shuffler": st.sampled_from([{"batch": "A"}, {"batch": "B"}]),
-    "load_shoe": st.sampled_from([{"batch": "A"}, {"batch": "B"}]),
-    "offer_cut": st.sampled_from([{"box": str(n)} for n in range(1, 8)] + [{"box": "dealer"}]),
-    "cut": st.sampled_from([{"position": n} for n in (9, 10, 26, 42, 43)]),
-    "insert_cutting_card": st.sampled_from([{"position": n} for n in (12, 13, 40)]),
-    "bets_closed": st.sampled_from([{"boxes": "1"}, {"boxes": "1,2,7"}]),
+    **dict.fromkeys(("load_shuffler", "load_shoe", "verify", "spread", "player_inspected", "wash"), EITHER),
+    **dict.fromkeys(("shuffle_demanded", "replace_batch", "reshuffle_by_hand"), EITHER),
+    "open": st.sampled_from([{}, {}, {"mode": "manual-shoe"}]),
+    "inspect": EITHER | DEVICES | st.just({"device": "shoe", "result": "faulty"}),
+    "dead_card": st.sampled_from([{**b, **c} for b in BATCHES for c in ({}, {"card": "8S"})]),
+    "offer_cut": st.sampled_from([*SEATS, {"box": "1", "refused": True}]),
+    "cut": st.sampled_from([{"position": n} for n in (1, 9, 10, 52, 94, 95, 302, 303)]),
+    "insert_cutting_card": st.sampled_from([{"position": n} for n in (25, 26, 77, 78)]),
+    "bets_closed": st.sampled_from([{"boxes": b} for b in BOXES]),
     "cutting_card_at": st.sampled_from([{"box": "1"}, {"box": "dealer"}, {}]),
     "collect_rack": st.sampled_from(
         [{"gauge": "full"}] * 5 + [{"gauge": "short"}, {"gauge": "short", "shoe_empty": True}]
     ),
+    "drawn_in_error": st.fixed_dictionaries({"exposed": st.booleans(), "burned": st.booleans()}),
+    "dealer_skipped": st.sampled_from([{"card": "first"}, {"card": "second"}]),
+    "box_skipped": st.fixed_dictionaries({"box": st.integers(1, 7), "cards": st.integers(0, 1)}),
+    "void_round": st.just({"reason": "misdeal"}),
+    "count_batch": st.sampled_from([{**b, "cards": n} for b in BATCHES for n in (104, 104, 312, 103)]),
+    "confirm_empty": DEVICES | st.sampled_from([{"device": "shuffler", "cards": n} for n in (104, 312, 3)]),
+    **dict.fromkeys(("out_of_service", "in_service"), MACHINES),
 }
-ROLES = st.sampled_from([frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})])
+ROLES = st.sampled_from([DEALER, SUPERVISOR, SUPERVISOR])
+WHO = st.sampled_from(["ann", "bob"])
+DAYS = st.sampled_from(["1", "1", "2"])
+SEED = st.integers(0, 2**32)
+TOLD = ("drawn_in_error", "dealer_skipped", "box_skipped", "void_round", "side_wagers_settled")
+"""What people tell of a round."""
+LOOKS = ("hole card natural", "hole card not_natural", "hole card error")
+STARTS = ("closed", "open", "papers", "shoe", "shoe", "round", "dry", "rack_full", "second_shoe", "manual")
+
+
+@cache
+def started(kind: type[AnyOrder], start: str) -> FullSize:
+    """A table from which a run goes on, the devices inspected and a gaming day begun."""
+    t = FullSize(kind.table)
+    t.restart()
+    t.links()
+    for device in ("shoe", "shuffler", "reader"):
+        t.tap("inspect", device=device)
+    if start == "closed":
+        return t
+    if start == "manual":
+        t.tap("out_of_service", device="shuffler")
+        for who in ("ann", "bob"):
+            t.tap("confirm_empty", who=who, device="shuffler")
+    t.tap("open", **({"mode": "manual-shoe"} if start == "manual" else {}))
+    if start == "open":
+        return t
+    for batch in "AB":
+        t.prepare(batch, paper=start == "papers")
+    if start == "papers":
+        return t
+    if start == "manual":
+        t.tap("reshuffle_by_hand", batch="A")
+        t.cut_and_load()
+        return t
+    t.shuffle("A")
+    t.swap()
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+    if start == "round":
+        t.tap("bets_closed", boxes="1,2")
+        t.cards(4)
+    if start == "dry":
+        t.tap("bets_closed", boxes="1")
+        t.cards(len(t.stack) - 2)
+        assert t.state.phase in IN_ROUND
+    if start in ("rack_full", "second_shoe"):
+        t.tap("shuffle_now")
+        t.end_of_shoe()
+        assert t.state.phase is Phase.RACK_FULL
+    if start == "second_shoe":
+        t.swap()
+        assert t.state.shoe.batch == "B"
+    return t
+
+
+def in_phase(*phases):
+    return precondition(lambda self: self.t.state.phase in phases)
 
 
 class AnyOrder(RuleBasedStateMachine):
     """Honest steps are offered as often as wild ones, so that runs get far and still go wrong."""
 
-    senses = frozenset(ev.Sense)
-    """What the shoe tells beside its cards."""
+    table = table_rules(decks=2, reader="reader", deck_age_h=30)
 
-    @initialize(start=st.sampled_from(["closed", "shoe", "shoe", "round", "rack_full", "second_shoe"]))
+    @initialize(start=st.sampled_from(STARTS))
     def begin(self, start):
-        self.table = t = Table(table_rules(shoe_senses=self.senses))
-        self.shoes: list[str] = []
-        if start == "closed":
-            t.boot()
-            t.links_up()
-            return
-        t.open_to_shoe()
-        self.shoes.append("A")
-        if start == "round":
-            t.deal("1,2")
-        if start in ("rack_full", "second_shoe"):
-            t.complete()
-            t.tap("shuffle_now")
-            t.end_shoe()
-        if start == "second_shoe":
-            t.swap_to("B")
-            self.shoes.append("B")
-        self.stack = t.stack
+        self.t = started(type(self), start).again()
 
     # --- taps ---
 
-    @precondition(lambda self: self.table.state.phase is Phase.BETWEEN_ROUNDS and len(self.stack) > 8)
-    @rule(boxes=st.sampled_from(["1", "2,5"]), cut=st.booleans())
-    def a_round(self, boxes, cut):
-        t = self.table
-        self.tap("bets_closed", {"boxes": boxes}, frozenset())
-        while t.state.phase in (Phase.DEALING, Phase.HOLE_CARD):
-            self.cards(1)
-            if cut and not t.state.shoe.cut_seen:
-                if ev.Sense.CUT_CARD in self.senses:
-                    t.event(ev.CutCard)
-                else:
-                    self.tap("cutting_card_at", {"box": "dealer"}, frozenset())
-        self.tap("round_settled", {}, frozenset())
+    @rule(event=st.sampled_from(TAPS), data=st.data(), roles=ROLES, who=WHO)
+    def any_tap(self, event, data, roles, who):
+        if event == "certificate":
+            batch = data.draw(EITHER)["batch"]
+            args = certificate(self.table, batch)
+        elif event in ("clear", "acknowledge"):
+            name = "fault" if event == "clear" else "alarm"
+            args = {name: data.draw(st.sampled_from([f.id for f in self.t.state.faults] or ["F0"]))}
+        else:
+            args = data.draw(ARGS.get(event, st.just({})))
+        before = self.t.state
+        if not self.t.make(Move(event, OperatorEvent(event, args, who, roles), 0, "tap")):
+            assert self.t.state is before
 
-    @precondition(lambda self: self.table.state.phase is Phase.SHOE_END)
-    @rule()
-    def the_stub(self):
-        sensed = ev.Sense.EMPTY in self.senses
-        while not self.table.state.shoe.empty and (self.stack or sensed):
-            self.cards(1)
-        more = {} if self.table.state.shoe.empty else {"shoe_empty": True}
-        self.tap("collect_rack", {"gauge": "full", **more}, frozenset())
+    @in_phase(*IN_ROUND)
+    @rule(event=st.sampled_from(TOLD), data=st.data(), cards=st.integers(0, 2))
+    def told_of_the_round(self, event, data, cards):
+        self.t.tap(event, **data.draw(ARGS.get(event, st.just({}))))
+        self.t.cards(cards)
 
-    @precondition(lambda self: self.table.state.phase in (Phase.RACK_FULL, Phase.BATCH_TAKEN))
+    @rule(seed=SEED, steps=st.integers(1, 8))
+    def what_is_expected(self, seed, steps):
+        """The main line of play, as the table itself calls for it."""
+        random = Random(seed)
+        for _ in range(steps):
+            self.t.machines(complete=random.random() < 0.5)
+            if not self.t.expected_tap(random, ending=random.random() < 0.1):
+                self.t.cards(1)
+
+    @rule(data=st.data(), role=ROLES)
+    def a_fault_is_cleared(self, data, role):
+        if self.t.state.faults:
+            fault = data.draw(st.sampled_from(self.t.state.faults))
+            self.t.tap("acknowledge", role, alarm=fault.id)
+            self.t.tap("clear", role, fault=fault.id)
+
+    # --- whole stretches ---
+
+    @in_phase(Phase.BETWEEN_ROUNDS)
+    @rule(boxes=st.sampled_from(BOXES), cut=st.booleans(), extra=st.integers(0, 12))
+    def a_round(self, boxes, cut, extra):
+        self.t.round(boxes, cut=cut, extra=extra)
+
+    @in_phase(Phase.SHOE_END, Phase.BETWEEN_ROUNDS, Phase.BURN_DUE)
+    @rule(event=st.sampled_from(["shuffle_now", "idle", "close"]))
+    def the_end_of_the_shoe(self, event):
+        if self.t.state.phase is not Phase.SHOE_END:
+            self.t.tap(event)
+        self.t.end_of_shoe()
+
+    @in_phase(Phase.OPENING, Phase.RACK_FULL, Phase.BATCH_TAKEN)
     @rule()
     def the_swap(self):
-        other = self.table.rules.other(self.table.state.shoe.last_batch or "B")
-        self.tap("take_from_shuffler", {}, frozenset())
-        self.honest_ends()
-        self.tap("load_shuffler", {"batch": self.table.rules.other(other)}, frozenset())
-        self.tap("start_shuffle", {}, frozenset())
-        self.honest_ends()
+        if self.t.state.phase is Phase.OPENING:
+            self.t.shuffle(self.table.other(self.t.state.shoe.last_batch or "B"))
+        self.t.swap()
 
-    @precondition(lambda self: self.table.state.phase is Phase.CUT_DUE)
+    @in_phase(Phase.CUT_DUE, Phase.CUT_DONE, Phase.CUTTING_CARD_IN)
     @rule()
     def the_cut(self):
-        self.expected_tap_of("offer_cut")
-        self.tap("cut", {"position": 26}, frozenset())
-        self.tap("insert_cutting_card", {"position": 13}, frozenset())
-        self.expected_tap_of("load_shoe")
+        self.t.cut_and_load()
 
-    def expected_tap_of(self, event):
-        for line in expected(self.table.rules, self.table.state):
-            if line.startswith(event):
-                self.tap(event, dict(p.split("=") for p in line.split()[1:]), frozenset())
-                return
+    @precondition(lambda self: len(self.t.stack) > 0 and self.t.state.phase in IN_ROUND)
+    @rule(more=st.booleans())
+    def the_shoe_runs_dry(self, more):
+        self.t.cards(len(self.t.stack) + 1)
+        if more:
+            self.t.tap("reshuffle_by_hand")
+            self.the_rack_is_loaded()
 
-    def honest_ends(self):
-        while self.table.effects:
-            self.end_honestly()
+    @in_phase(*RESHUFFLING)
+    @rule()
+    def the_rack_is_loaded(self):
+        self.t.tap("cut", position=len(self.t.stack) // 2)
+        self.t.tap("load_shoe", batch=self.t.state.shoe.batch)
+        self.t.cards(2)
 
-    @rule(event=st.sampled_from(TAPS), data=st.data(), roles=ROLES)
-    def any_tap(self, event, data, roles):
-        args = data.draw(ARGS.get(event, st.just({})))
-        if event == "clear":
-            args = {"fault": self.table.state.faults[-1].id} if self.table.state.faults else {}
-        self.tap(event, args, roles)
+    @in_phase(Phase.IDLE, Phase.RACK_FULL)
+    @rule(back=st.booleans())
+    def nobody_plays(self, back):
+        self.t.tap("idle")
+        self.t.tap("spread")
+        if back:
+            self.t.tap("resume")
+
+    @in_phase(Phase.OPENING, Phase.RACK_FULL, Phase.CLOSING)
+    @rule(opens=st.booleans())
+    def the_closing(self, opens):
+        self.t.close()
+        if opens:
+            self.t.tap("open")
+
+    @rule(batch=EITHER, paper=st.booleans(), steps=st.integers(1, 5), new=st.booleans())
+    def a_batch_is_prepared(self, batch, paper, steps, new):
+        if new:
+            self.t.tap("replace_batch", **batch)
+        if paper:
+            self.t.prepare(batch["batch"], paper=True)
+        for event in STEPS[:steps]:
+            self.t.tap(event, who="ann" if event == "inspect" else "bob", **batch)
+
+    # --- machines, the clock, crashes ---
+
+    @rule(complete=st.booleans())
+    def machines_go_on(self, complete):
+        self.t.links()
+        self.t.machines(complete=complete)
 
     @rule(data=st.data())
-    def expected_tap(self, data):
-        lines = expected(self.table.rules, self.table.state)
-        if lines:
-            event, *pairs = data.draw(st.sampled_from(lines)).split()
-            args = dict(p.split("=") for p in pairs)
-            args = {k: v.split("..")[0].split("|")[0].replace("N", "1") for k, v in args.items()}
-            self.tap(event, args, frozenset({Role.SUPERVISOR}))
+    def one_thing_happens(self, data):
+        names = [m.name for m in self.t.may(0)]
+        if names:
+            self.t.happens((data.draw(st.sampled_from(names)),))
 
-    def tap(self, event, args, roles):
-        before = self.table.state
-        decision = self.table.give(OperatorEvent(event, args, roles=roles))
-        if not isinstance(decision, Decision):
-            assert self.table.state == before
-            return
-        if event == "load_shoe":
-            batch = before.batches[args["batch"]]
-            assert batch.proof is not None
-            assert batch.cut
-            assert batch.at(Place.IN_HAND) == 52
-            self.shoes.append(args["batch"])
-            self.stack = list(DECK)
-        if event == "bets_closed":
-            assert not before.shoe.cut_seen or before.shoe.closing is Closing.ONE_MORE_ROUND
-            assert before.batches[before.shoe.batch].at(Place.RACK) >= 1, "burned before the first round"
-        if event == "clear":
-            assert Role.DEALER not in roles
+    @precondition(lambda self: len(self.t.facts) % 4 == 0)
+    @rule(data=st.data())
+    def mishap(self, data):
+        by_name = {m.name: m for m in self.t.may(1)}
+        self.t.make(by_name[data.draw(st.sampled_from(list(by_name)))])
 
-    # --- devices ---
-
-    @precondition(lambda self: self.table.effects)
-    @rule(choice=st.sampled_from(["honest"] * 6 + ["refused", "not_sent", "unknown"]))
-    def command_ends(self, choice):
-        if choice == "honest":
-            self.end_honestly()
-        else:
-            failed = {"refused": Refused("3"), "not_sent": NotSent("x"), "unknown": Unknown("x")}
-            self.table.end(failed[choice])
-
-    def end_honestly(self):
-        t = self.table
-        name = t.effects[0].name
-        if name == "start":
-            t.cycle += 1
-            t.token = t.effects[0].args["token"]
-        answers = {
-            "settings": {"settings": {**SETTINGS, "decks": 1}, "crc_ok": True},
-            "status": {"inside": 52, "cycle": t.cycle, "token": t.token},
-            "start": {"cycle": t.cycle},
-            "release": {"count": 52, "inside": 0},
-        }
-        command = t.end(Done(answers[name]))
-        if name == "start":
-            t.event(ev.CycleStarted, "shuffler", cycle=t.cycle, token=t.token)
-        if name == "release" and t.state.shuffler.batch is not None:
-            t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=command.args["token"])
-
-    @precondition(lambda self: self.table.state.shuffler.stage is Cycle.RUNNING)
-    @rule()
-    def cycle_completes(self):
-        self.table.complete()
-
-    @precondition(lambda self: self.table.state.shoe.batch is not None)
     @rule(count=st.integers(1, 12))
     def some_cards(self, count):
-        self.cards(count)
+        self.t.cards(count)
 
-    def cards(self, count):
-        for _ in range(count):
-            if self.stack:
-                back = self.table.rules.back(self.table.state.shoe.batch)
-                back = back if ev.Sense.BACK in self.senses else None
-                self.table.event(ev.CardDrawn, card=self.stack.pop(), back=back)
-            elif ev.Sense.EMPTY in self.senses and not self.table.state.shoe.empty:
-                self.table.event(ev.ShoeEmpty)
+    @precondition(lambda self: len(self.t.facts) % 3 == 0)
+    @rule(name=st.sampled_from(["face-up card", "face-up card", "unread card", "card of the other back"]))
+    def an_odd_card(self, name):
+        self.t.odd_card(name)
 
-    @precondition(lambda self: len(self.table.facts) % 4 == 0)
-    @rule(
-        kind=st.sampled_from(
-            [
-                (ev.CutCard, "shoe", {}),
-                (ev.Door, "shuffler", {"open": True}),
-                (ev.Jam, "shuffler", {"place": "exit"}),
-                (ev.CycleAborted, "shuffler", {"cycle": 1, "cause": "x"}),
-                (ev.BatchReleased, "shuffler", {"count": 52, "inside": 0}),
-                (ev.BatchReleased, "shuffler", {"count": 40, "inside": 12}),
-                (ev.CycleStarted, "shuffler", {"cycle": 3, "token": "ff"}),
-                (ev.GapPossible, "shuffler", {"missing": 2}),
-                (ev.LinkDown, "shoe", {"reason": "x"}),
-                (ev.CardDrawn, "shoe", {"card": "8S", "back": "blue"}),
-                (ev.CardDrawn, "shoe", {"card": None, "back": None}),
-                (ev.ShoeEmpty, "shoe", {}),
-            ]
-        )
-    )
-    def mishap(self, kind):
-        event, device, fields = kind
-        self.table.event(event, device, **fields)
+    @in_phase(*IN_ROUND)
+    @rule(name=st.sampled_from(LOOKS), asked=st.booleans())
+    def a_look_at_the_hole_card(self, name, asked):
+        if asked:
+            self.t.tap("peek")
+        by_name = {m.name: m for m in self.t.may(1)}
+        self.t.make(by_name[name])
 
-    @rule(shuffler_boot=st.integers(1, 2), stage=st.sampled_from(["done", "loaded", "empty"]))
-    def crash_and_restart(self, shuffler_boot, stage):
-        t = self.table
-        t.state = restore(checkpoint(t.state))
-        t.machine = TableMachine(t.rules, t.state)
-        t.boot(f"{len(t.facts):032x}")
-        t.links_up(shuffler_boot=shuffler_boot, state=stage, inside=52 if stage != "empty" else 0)
+    @rule(hours=st.sampled_from([1, 1, 5, 25, -1, -30]), day=DAYS, found=st.booleans())
+    def time_goes_on(self, hours, day, found):
+        self.t.new_hour(hours, day)
+        if found:
+            for device in ("shoe", "shuffler", "reader"):
+                self.t.tap("inspect", device=device)
 
-    # --- what must hold whatever happened ---
+    @rule(up=st.booleans())
+    def crash_and_restart(self, up):
+        self.t.restart()
+        if up:
+            self.t.links()
 
-    @invariant()
-    def no_card_is_lost_or_made(self):
-        if self.table.state.phase is not Phase.CLOSED:
-            for batch in self.table.state.batches.values():
-                assert sum(batch.cards.values()) == 52
+    @precondition(lambda self: self.t.state.shuffler.stage is Cycle.NONE)
+    @rule(back=st.booleans())
+    def the_shuffler_goes_out_of_service(self, back):
+        self.t.tap("out_of_service", device="shuffler")
+        if back:
+            self.t.tap("in_service", device="shuffler")
 
-    @invariant()
-    def never_two_batches_in_shoe_rack_or_shuffler(self):
-        for place in (Place.SHOE, Place.RACK, Place.SHUFFLER):
-            holders = [b.id for b in self.table.state.batches.values() if b.at(place)]
-            assert len(holders) <= 1, place
-
-    @invariant()
-    def batches_alternate(self):
-        assert all(a != b for a, b in zip(self.shoes, self.shoes[1:], strict=False))
-
-    @invariant()
-    def no_round_without_a_batch_in_the_shoe(self):
-        state = self.table.state
-        if state.phase in IN_ROUND:
-            assert state.shoe.batch is not None
-            assert state.round is not None
-
-    def teardown(self):
-        """The journal rebuilds the state."""
-        if hasattr(self, "table"):
-            state = initial(self.table.rules)
-            for fact in self.table.facts:
-                state = evolve(state, fact)
-            assert state == self.table.state
+    # --- what must hold whatever happened (the rest is checked at every step) ---
 
     @invariant()
     def the_view_names_no_unseen_card(self):
-        state = self.table.state
-        hidden = [c for c in (state.round.cards if state.round else ()) if not c.seen]
-        shown = snapshot(self.table.rules, state)["round"]
-        if shown:
-            assert sum(c["card"] is None for c in shown["cards"]) >= len(hidden)
+        if hasattr(self, "t"):
+            self.t.seen()
+
+    def teardown(self):
+        if hasattr(self, "t"):
+            self.t.replays()
 
 
-TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+class SixDecks(AnyOrder):
+    """Side wagers, six decks, and the other reading of every switch."""
+
+    table = table_rules(
+        decks=6,
+        settle_first=True,
+        double_shoe=True,
+        burn_after_dry=False,
+        burn_on_dealer_change=False,
+        discretionary=Discretionary.SAME_BATCH,
+        reader="reader",
+    )
 
 
 class CardsAlone(AnyOrder):
-    """The same with a shoe that tells its cards and nothing else."""
+    """A shoe that tells its cards and nothing else."""
 
-    senses = frozenset()
+    table = table_rules(decks=2, shoe_senses=frozenset(), reader="reader")
 
 
-TestCardsAlone = CardsAlone.TestCase
-TestCardsAlone.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+MACHINES_OF = {"two decks": (AnyOrder, 30), "six decks": (SixDecks, 16), "cards alone": (CardsAlone, 20)}
+
+
+@pytest.mark.parametrize("name", MACHINES_OF)
+def test_any_order(name):
+    play(*MACHINES_OF[name])
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", MACHINES_OF)
+def test_any_order_for_long(name):
+    machine, examples = MACHINES_OF[name]
+    play(machine, 40 * examples, steps=80)
+
+
+def play(machine, examples, steps=40):
+    """Shrinking would take minutes: what failed tells its path."""
+    how = {"max_examples": examples, "stateful_step_count": steps, "deadline": None}
+    phases = (Run.explicit, Run.reuse, Run.generate)
+    run_state_machine_as_test(machine, settings=settings(phases=phases, report_multiple_bugs=False, **how))

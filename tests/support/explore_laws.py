@@ -148,13 +148,16 @@ def _old_tokens(state: TableState) -> list[str]:
 
 def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decision, room: Room) -> Room:
     args = tap.args
-    batch = str(args.get("batch"))
+    told = found.facts[0].data
+    batch = str(args.get("batch", told.get("batch")))
     if tap.event not in ("clear", "acknowledge", "void_round", "out_of_service", "in_service"):
         now = any(f.blocks is Blocks.NOW for f in before.faults) and tap.event != "cutting_card_at"
         check(not now, "M9: a fault that blocks now, blocks")
     match tap.event:
         case "open":
             return room._replace(steps=(), certified=NONE, manual=args.get("mode") == "manual-shoe")
+        case _ if tap.event in STEPS and ("idle" in told or "result" in told):
+            return room  # an idle table's cards, or a device
         case _ if tap.event in STEPS:
             done = dict(room.steps)
             check(done.get(batch, 0) == STEPS.index(tap.event), "R-13: inspected in order, each batch apart")
@@ -208,7 +211,9 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             return room._replace(asked=False, running=False, letting_out=False)
         case "take_from_shuffler":
             check(not room.in_round, "M6: no swap inside a round")
-            check(before.batch_at(Place.SHUFFLER) in room.shuffled, "M4: only a shuffled batch is taken")
+            inside = before.batch_at(Place.SHUFFLER) or ""
+            out_of_play = inside in before.batches and before.batches[inside].unfit is not None
+            check(inside in room.shuffled or out_of_play, "M4: only a shuffled batch is taken")
             return room._replace(letting_out=True)
         case "cut":
             position, batch = int(args["position"]), found.facts[0].data["batch"]
@@ -249,7 +254,9 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case "bets_closed":
             check(room.rounds_left != 0, "M5: no round after the cutting card")
             check(not room.burn_due, "M7: the burn comes first")
-            check(not any(f.blocks is Blocks.ROUND for f in before.faults), "M9: a fault that blocks, blocks")
+            stops = [f for f in before.faults if f.blocks is Blocks.ROUND]
+            stops = [f for f in stops if f.code != "dead_card" or f.batch in (None, room.shoe)]
+            check(not stops, "M9: a fault that blocks, blocks")
             left = room.rounds_left - 1 if room.rounds_left else None
             return room._replace(in_round=True, rounds_left=left, dealt=bool(before.shoe.early), looks=0)
         case "cutting_card_at" if not before.shoe.cut_seen:
@@ -270,6 +277,8 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
 def _may_look(before: TableState, room: Room) -> bool:
     """Invariant 8, read off the cards on the table."""
     if before.phase is not Phase.PLAYING or before.no_reader or room.looks:
+        return False
+    if before.round is not None and before.round.owed:
         return False
     cards = before.round.cards if before.round else ()
     up = next((c.card for c in cards if c.to == "dealer" and c.seen), None)
@@ -298,7 +307,8 @@ def _card(before: TableState, after: TableState, fact: Fact, room: Room) -> Room
     to = fact.data["to"]
     for batch, held in before.batches.items():
         gone = held.at(Place.SHOE) - after.batches[batch].at(Place.SHOE)
-        where = Place.RACK if to in ASIDE else Place.TABLE
+        rack = Place.ASIDE if fact.data.get("aside") else Place.RACK
+        where = rack if to in ASIDE else Place.TABLE
         came = after.batches[batch].at(where) - held.at(where)
         check(room.shoe is None or gone == came, "M1: a card lies where it went: burn and stub in the rack")
     if room.shoe is None:
@@ -384,14 +394,16 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
     """An independent reading of "the cause is gone"."""
     inside = state.batch_at(Place.SHUFFLER)
     match fault.code:
-        case "taken_without_proof" | "shuffle_void" | "foreign_cycle" if state.phase is Phase.CLOSED:
-            return True  # no card is on the table
-        case "taken_without_proof" | "shuffle_void" | "foreign_cycle" | "wrong_mode" | "wrong_batch":
-            return inside in room.shuffled and fault.batch in (None, inside)
-        case "report_incomplete":
-            return inside in room.shuffled and fault.batch in (None, inside)
+        case code if FAULTS[code].gone == "proved_or_replaced":
+            if state.phase is Phase.CLOSED:
+                return True  # no card is on the table
+            if fault.batch is not None and state.batches[fault.batch].replaced > fault.again:
+                return True
+            mended = {b for b in room.by_hand & room.shuffled if state.batches[b].at(Place.IN_HAND)}
+            mended |= {inside} & room.shuffled
+            return bool(mended) and fault.batch in (None, *mended)
         case "settings_mismatch":
-            return room.running or inside in room.shuffled
+            return room.running or inside in room.shuffled or state.shuffler.out
         case "start_unknown":
             return state.shuffler.stage is not Cycle.STARTING
         case "cards_inside":
