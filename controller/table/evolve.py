@@ -16,6 +16,7 @@ from controller.table.changes import (
     with_shoe,
     with_shuffler,
 )
+from controller.table.checkpoint import restore
 from controller.table.faults import blocks
 from controller.table.inputs import Fact
 from controller.table.phases import RESHUFFLING, Phase
@@ -35,7 +36,6 @@ from controller.table.state import (
     Shoe,
     Shuffler,
     TableState,
-    restore,
 )
 
 Data = Mapping[str, Any]

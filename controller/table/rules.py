@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from controller.table import closing, daily, irregular, observe, opening, people, reader
 from controller.table.args import Args, Judged
+from controller.table.checkpoint import checkpoint
 from controller.table.draft import Decision, Draft
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import (
@@ -28,7 +29,7 @@ from controller.table.inputs import (
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
 from controller.table.phases import RESHUFFLING, SHOE_IN_USE, TAPPED_IN, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
-from controller.table.state import Fault, TableState, checkpoint
+from controller.table.state import Fault, TableState
 from devices.events import Sense
 
 KEY_LENGTH = 128

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, cast
 
-from controller.table.faults import Blocks, blocks
+from controller.table.faults import Blocks
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED
@@ -346,84 +345,3 @@ class TableState:
 def initial(rules: TableRules, seq: int = 0) -> TableState:
     """A table that was never opened: no card is in anyone's custody yet."""
     return TableState(seq=seq, batches={b.id: Batch(b.id) for b in rules.batches})
-
-
-def checkpoint(state: TableState) -> dict[str, Any]:
-    """The whole state as plain data, for the checkpoint fact. Holds no unseen card at a shoe's end."""
-    return cast("dict[str, Any]", _plain(state))
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, dict):
-        return {_plain(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value
-
-
-def restore(plain: Mapping[str, Any]) -> TableState:
-    """The state that `checkpoint` wrote."""
-    round_ = plain["round"]
-    return TableState(
-        **{
-            **{f.name: plain[f.name] for f in fields(TableState) if f.name in plain},
-            "phase": Phase(plain["phase"]),
-            "batches": {k: _batch(v) for k, v in plain["batches"].items()},
-            "shuffler": Shuffler(**{**plain["shuffler"], "stage": Cycle(plain["shuffler"]["stage"])}),
-            "shoe": Shoe(
-                **{
-                    **plain["shoe"],
-                    "closing": Closing(plain["shoe"]["closing"]),
-                    "early": tuple(Dealt(**c) for c in plain["shoe"]["early"]),
-                }
-            ),
-            "round": None
-            if round_ is None
-            else Round(
-                **{
-                    **round_,
-                    "boxes": tuple(round_["boxes"]),
-                    "cards": tuple(Dealt(**c) for c in round_["cards"]),
-                    "order": tuple(round_.get("order", ())),
-                }
-            ),
-            "last_boxes": tuple(plain["last_boxes"]),
-            "declined": tuple(plain["declined"]),
-            "devices": {k: Device(**v) for k, v in plain["devices"].items()},
-            "pending": {k: Pending(**v) for k, v in plain["pending"].items()},
-            "faults": tuple(_fault(f) for f in plain["faults"]),
-            "keys": dict(plain["keys"]),
-            "empty": tuple(plain.get("empty", ())),
-            "seals": tuple(plain.get("seals", ())),
-            "ending": Ending(plain.get("ending", Ending.SWAP)),
-            "dry_in": None if plain.get("dry_in") is None else Phase(plain["dry_in"]),
-        }
-    )
-
-
-def _fault(plain: Mapping[str, Any]) -> Fault:
-    """One that is an alarm now went with its cause: at a shoe's end nothing of the round is left."""
-    now, was = blocks(plain["code"], plain["blocks"]), Blocks(plain["blocks"])
-    gone = plain.get("gone") if now is was else plain["again"]
-    return Fault(**{**plain, "blocks": now, "gone": gone})
-
-
-def _batch(plain: Mapping[str, Any]) -> Batch:
-    """Before preparation was journaled, a table played with what was prepared beside it."""
-    proof = plain["proof"]
-    return Batch(
-        **{
-            **plain,
-            "cards": {Place(p): n for p, n in plain["cards"].items()},
-            "proof": None
-            if proof is None
-            else Proof(**{**proof, "how": Shuffled(proof.get("how", Shuffled.MACHINE))}),
-            "missing": tuple(plain.get("missing", ())),
-            "prep": Prep(plain.get("prep", Prep.WASHED)),
-            "orders": tuple(plain.get("orders", ())),
-        }
-    )

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.inputs import Hour, Role
 from controller.table.profiles import CutPolicy, Discretionary
-from controller.table.state import Place, Shuffled, checkpoint, restore
+from controller.table.state import Place, Shuffled
 from devices import events as ev
 from devices.events import DECK
 from firmware_bridge.link import Done

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.evolve import evolve
 from controller.table.inputs import Fact, Hour, Role
 from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.rules import awaited, expected
-from controller.table.state import Place, Prep, checkpoint, initial, restore
+from controller.table.state import Place, Prep, initial
 from controller.table.view import snapshot
 from devices import events as ev
 from firmware_bridge.link import Done

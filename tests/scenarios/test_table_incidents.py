@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.evolve import evolve
 from controller.table.inputs import Role, Trouble
-from controller.table.state import Place, checkpoint, initial, restore
+from controller.table.state import Place, initial
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent
 from tests.support.table import Table, table_rules

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.draft import Decision
 from controller.table.inputs import Hour, Input, Refusal, Role
-from controller.table.state import Place, checkpoint, restore
+from controller.table.state import Place
 from devices import events as ev
 from tests.support.table import Table, table_rules
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.draft import Decision
 from controller.table.inputs import Input, Refusal, Role
 from controller.table.phases import Phase
 from controller.table.round import FACE_UP
-from controller.table.state import Place, checkpoint, restore
+from controller.table.state import Place
 from controller.table.view import snapshot
 from devices import events as ev
 from devices.events import DECK

@@ -15,6 +15,7 @@ from typing import Any
 
 import cbor2
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.faults import FAULTS, Blocks
@@ -23,7 +24,7 @@ from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.profiles import Discretionary, TableRules
 from controller.table.rules import awaited, decide, expected, judge
-from controller.table.state import Dealt, Fault, TableState, checkpoint, initial, restore
+from controller.table.state import Dealt, Fault, TableState, initial
 from controller.table.view import snapshot
 from tests.support.explore_laws import (
     Broken,

@@ -14,6 +14,7 @@ from typing import Any
 
 import cbor2
 
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.inputs import Booted, Fact, Hour, Observed, OperatorEvent, Refusal, Role
@@ -21,7 +22,7 @@ from controller.table.machine import TableMachine
 from controller.table.phases import OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
 from controller.table.rules import decide, expected_taps
-from controller.table.state import Cycle, Place, TableState, checkpoint, initial, restore
+from controller.table.state import Cycle, Place, TableState, initial
 from controller.table.view import snapshot
 from devices import events as ev
 from devices.events import Sense
@@ -190,6 +191,10 @@ class FullSize:
         self.make(Move("crash", Booted(f"{before.seq:032x}"), 0, "boot"))
         check((self.state.phase, self.state.round) == (before.phase, before.round), "S9: the same round")
         check((self.state.batches, self.state.shoe) == (before.batches, before.shoe), "S9: the same cards")
+        check(
+            not {*self.state.pending} & {*before.pending},
+            "law 4: what was sent without an end is unknown after a start",
+        )
 
     # --- the shoe ---
 
@@ -272,10 +277,12 @@ class FullSize:
 
     def swap(self) -> None:
         """The stored batch comes out and is cut, the other one goes in (S4)."""
-        self.machines(complete=True)
-        self.tap("take_from_shuffler")
-        self.machines()
-        self.shuffle(self.rules.other(self.state.taken or "A"))
+        other = self.rules.other(self.state.shoe.last_batch or "B")
+        if not (self.state.manual and self.tap("reshuffle_by_hand", batch=other)):
+            self.machines(complete=True)
+            self.tap("take_from_shuffler")
+            self.machines()
+            self.shuffle(self.rules.other(self.state.taken or "A"))
         self.cut_and_load()
 
     def close(self) -> None:

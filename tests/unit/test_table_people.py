@@ -5,10 +5,11 @@ from __future__ import annotations
 from controller import access
 from controller.table import rules as judge
 from controller.table.args import other_person
+from controller.table.checkpoint import checkpoint, restore
 from controller.table.inputs import OperatorEvent, Role
 from controller.table.people import stage
 from controller.table.phases import TAPS, TRANSITIONS, Phase
-from controller.table.state import Fault, checkpoint, initial, restore
+from controller.table.state import Fault, initial
 from controller.table.view import alarms, faults, snapshot
 from devices import events as ev
 from tests.support.table import Table, table_rules
