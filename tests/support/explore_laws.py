@@ -161,17 +161,24 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case _ if tap.event in STEPS:
             done = dict(room.steps)
             check(done.get(batch, 0) == STEPS.index(tap.event), "R-13: inspected in order, each batch apart")
+            same = tap.event == "verify" and tap.who == before.batches[batch].inspected_by
+            check(not same or tap.roles >= frozenset(Role), "R-13: another person verifies")
             return room._replace(steps=tuple(sorted({**done, batch: STEPS.index(tap.event) + 1}.items())))
         case "certificate":
             check(args["cards"] == rules.batch_size, "R-48: a paper for the whole batch")
             check(not dict(room.steps).get(batch), "R-12: one way or the other")
             return room._replace(certified=room.certified | {batch}, shuffled=room.shuffled | {batch})
         case "shuffle_demanded":
+            room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
+            if "inspect" in told:  # the batch that lay in the machine of an idle table
+                again = {**dict(room.steps), batch: STEPS.index("spread")}
+                certified = room.certified - {batch}
+                return room._replace(steps=tuple(sorted(again.items())), certified=certified)
             check(batch in room.certified, "R-49: a pre-shuffled batch")
-            return room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
+            return room
         case "replace_batch":
             held = before.batches[batch]
-            check(not held.at(Place.SHOE) and not held.at(Place.SHUFFLER), "M2: out of every device")
+            check(room.shoe != batch and not held.at(Place.SHUFFLER), "M2: out of every device")
             room = room._replace(certified=room.certified - {batch}, by_hand=room.by_hand - {batch})
             left = tuple((b, n) for b, n in room.steps if b != batch)
             return room._replace(steps=left, shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
@@ -190,6 +197,7 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
                 away = sum(each.cards.values()) - each.at(Place.IN_HAND)
                 check(not away, "S10: every device is empty")
                 check(each.counted is not None, "S10: each batch is counted")
+            check({*before.empty} >= {SHOE, rules.shuffler}, "S10: every device was looked into")
             return Room(last=room.last)
         case "close" if before.shoe.batch is None:
             kept = frozenset(b.id for b in before.batches.values() if b.at(Place.SHUFFLER))
@@ -197,7 +205,16 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case "out_of_service":
             inside = before.batch_at(Place.SHUFFLER)
             return room._replace(running=False, asked=False, shuffled=room.shuffled - {inside})
+        case "confirm_empty":
+            check(len({*told["by"]}) == len(told["by"]), "S10: two people look, not one twice")
+        case "drawn_in_error":
+            cards = before.round.cards if before.round else ()
+            batch, last = room.shoe or "", cards[-1]
+            fewer = before.batches[batch].at(Place.TABLE) - found.states[0].batches[batch].at(Place.TABLE)
+            check(fewer == (told["burned"] and not last.foreign), "M1: a card burned lies in the rack")
+            check(last.seen or last.to != "hole" or not told["shown"], "M10: nobody turns up the hole card")
         case "void_round":
+            check(found.states[0].shoe.unseen == before.shoe.unseen, "M10: nobody turns up a void round")
             return room._replace(in_round=False, dry=False)
         case "idle" | "close":
             return room._replace(rounds_left=0)
@@ -320,7 +337,8 @@ def _card(before: TableState, after: TableState, fact: Fact, room: Room) -> Room
     check(to not in PLAYED or room.in_round, "M4: cards are played in a round")
     if not fact.data["seen"] and fact.sealed.get("card"):
         room = room._replace(hidden=room.hidden | {fact.sealed["card"]})
-    open_ = fact.data.get("face_up") or to.startswith("box") or to in ("dealer", "play")
+    owed = before.round is not None and before.round.owed
+    open_ = fact.data.get("face_up") or ((to.startswith("box") or to in ("dealer", "play")) and not owed)
     check(open_ or not fact.data["seen"], "M10: burn, stub, stray and hole cards are unseen")
     check(fact.data["seen"] or "card" not in fact.data, "M10: an unseen card is sealed")
     dry = room.dry and not room.burn_due
