@@ -66,6 +66,19 @@ def _left(
     return alive, opened, sorted(_children() - children)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the explorations met, with the count of states."""
+    told = [
+        f"{report.location[2]}: {text}"
+        for report in terminalreporter.stats.get("passed", [])
+        for name, text in report.user_properties
+        if name == "explored"
+    ]
+    if told:
+        terminalreporter.section("explored")
+        terminalreporter.write_line("\n".join(told))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In CI a skipped test is a failure: what it needs must be installed there."""

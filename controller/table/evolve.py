@@ -230,7 +230,7 @@ def _batch_released(state: TableState, data: Data) -> TableState:
         batch=batch if left else None,
         counter=state.shuffler.counter,
         shuffles=state.shuffler.shuffles,
-        surplus=max(0, (data["inside"] or 0) - left),
+        surplus=state.shuffler.surplus if data["inside"] is None else max(0, data["inside"] - left),
         out=state.shuffler.out,
     )
     return replace(state, shuffler=shuffler, cutter=None, declined=())
@@ -384,6 +384,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "release_failed": lambda state, data: with_shuffler(state, letting_out=False),
     "cycle_started": _cycle_started,
     "batch_proved": _batch_proved,
+    "batch_stored": lambda state, data: with_shuffler(state, stage=Cycle.PROVED),
     "batch_voided": _batch_voided,
     "batch_released": _batch_released,
     "batch_lifted": _batch_released,

@@ -125,6 +125,12 @@ FAULTS: dict[str, FaultKind] = {
         "take the cards out of the shoe; only a batch with a proved shuffle and a cut may be loaded",
         "shoe_unused",
     ),
+    "cards_in_shoe": FaultKind(
+        Blocks.NOW,
+        "cards lie in the shoe although no batch was put into it through this table",
+        "take every card out of the shoe; it must say that it is empty",
+        "shoe_told_empty",
+    ),
     "extra_cutting_card": FaultKind(
         Blocks.ROUND,
         "a second cutting card came out of the same shoe",

@@ -298,7 +298,7 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
 
 def not_counted_on(rules: TableRules, state: TableState) -> bool:
     """Whether cards may have left the shoe that nobody counted: people say that it is empty, and gauge."""
-    return state.uncertain or not state.device(rules.shoe).up
+    return (state.uncertain and state.shoe.unaccounted != 0) or not state.device(rules.shoe).up
 
 
 def _mended(rules: TableRules, batch: Batch) -> bool:
@@ -329,11 +329,13 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
         case "start_reconciled":
             return shuffler.stage is not Cycle.STARTING
         case "shoe_unused":
-            return shoe.batch is None
+            return shoe.batch is None or shoe.first_fact > fault.again
+        case "shoe_told_empty":
+            return shoe.told_empty
         case "not_in_round":
             return state.round is None
         case "shoe_accounted":
-            return shoe.batch is None or shoe.unaccounted == 0
+            return shoe.batch is None or shoe.first_fact > fault.again or shoe.unaccounted == 0
         case "reader_settled":
             return reader.settled(state, fault.device)
         case "known_device":

@@ -199,7 +199,7 @@ def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     wrong += [] if intact else ["the seal is broken"]
     if wrong:
         return Refusal("certificate_wrong", "; ".join(wrong), CERTIFIED, due(held))
-    token = " ".join(said[name] for name in ("maker", "serial", "seal"))
+    token = " ".join(" ".join(said[name] for name in ("maker", "serial", "seal")).casefold().split())
     if token in state.seals:
         return Refusal("certificate_used", "a batch came under this seal before", CERTIFIED)
     return {"batch": batch, **said, **numbers, "result": result, "seal_intact": intact, "token": token}

@@ -29,7 +29,7 @@ from controller.table.inputs import (
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
 from controller.table.phases import RESHUFFLING, SHOE_IN_USE, TAPPED_IN, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
-from controller.table.state import Fault, TableState
+from controller.table.state import Fault, Place, TableState
 from devices.events import Sense
 
 KEY_LENGTH = 128
@@ -354,6 +354,9 @@ def awaited(state: TableState) -> str | None:
         return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
     if waited is None and state.shuffler.surplus and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
         return f"{state.shuffler.surplus} cards to come out of the shuffler"
+    inside = 0 if state.shuffler.batch is None else state.batches[state.shuffler.batch].at(Place.SHUFFLER)
+    if waited is None and inside and len(state.batches[state.shuffler.batch or ""].cards) > 1:
+        return f"the {inside} cards of batch {state.shuffler.batch} in the shuffler to come out"
     if waited is None and state.unfit_inside and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
         return f"batch {state.shuffler.batch}, which is out of play, to come out of the shuffler or by hand"
     return waited

@@ -183,7 +183,8 @@ def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict
     Whether it says that it is empty is told in any case.
     """
     empty = event.status.get("empty")
-    data: dict[str, Any] = {"told_empty": empty} if isinstance(empty, bool) else {}
+    said = isinstance(empty, bool) or (was_boot is not None and event.boot != was_boot)
+    data: dict[str, Any] = {"told_empty": empty is True} if said else {}
     if was_boot is None or not _holds_cards(state):
         return data
     drawn, told = event.status.get("drawn"), _told(state)
@@ -221,6 +222,10 @@ def _told(state: TableState) -> int:
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
     """A shoe that started again while it held cards is not trusted until the counts agree (S9)."""
     _empty_by_status(draft, event, was_boot)
+    loading_or_closing = draft.state.phase in (Phase.CUTTING_CARD_IN, Phase.CLOSING)
+    unused = draft.state.shoe.batch is None and not loading_or_closing
+    if unused and event.status.get("empty") is False:
+        draft.latch("cards_in_shoe", "the shoe says that it is not empty", device=event.device)
     if was_boot is None or not _holds_cards(draft.state):
         return
     changed = event.boot != was_boot

@@ -101,13 +101,13 @@ def _completed(draft: Draft, event: ev.CycleCompleted) -> None:
         return
     code, cause = _verdict(draft, batch, event)
     if code is None and draft.state.unfit_inside:
-        cause = "the batch is out of play"
-    elif code is None:
+        draft.add("batch_stored", {"batch": batch})  # whole and in its place, but it goes into no shoe
+        return
+    if code is None:
         draft.add("batch_proved", {"batch": batch, "token": event.token, "cycle": event.cycle})
         return
     draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
-    if code is not None:
-        draft.latch(code, cause, batch=batch)
+    draft.latch(code, cause, batch=batch)
 
 
 def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | None, str]:

@@ -318,8 +318,8 @@ class TableState:
 
     @property
     def uncertain(self) -> bool:
-        """Whether cards may have left the shoe unseen, so that nobody can say which card lies where."""
-        return any(fault.code in UNCERTAIN for fault in self.faults)
+        """Whether cards may have left this shoe unseen, so that nobody can say which card lies where."""
+        return any(f.code in UNCERTAIN and f.again >= self.shoe.first_fact for f in self.faults)
 
     @property
     def unfit_inside(self) -> bool:

@@ -55,10 +55,9 @@ def but(*kept: str) -> tuple[str, ...]:
     return tuple(event for event in EXTRA if event not in kept)
 
 
-def explored(capsys, rules, mishaps=0, after=0, *, dead_ends=True, misuse=frozenset(), **how):
+def explored(record_property, rules, mishaps=0, after=0, *, dead_ends=True, misuse=frozenset(), **how):
     report = Explorer(rules, mishaps, after, **{"without": EXTRA, **how}).run()
-    with capsys.disabled():
-        print(f"\n  explored: {report}")
+    record_property("explored", str(report))
     assert not dead_ends or [node.path() for node in report.dead_ends if not runs_dry(node)] == []
     if not mishaps:
         assert report.faults & LATCHED <= misuse, "where nothing goes wrong nothing is latched"
@@ -79,8 +78,8 @@ def tiny(kind=TinyTable, **changes):
 
 
 @pytest.mark.timeout(600)
-def test_every_mishap_in_every_state(capsys):
-    report = explored(capsys, tiny(), 1)
+def test_every_mishap_in_every_state(record_property):
+    report = explored(record_property, tiny(), 1)
     assert report.phases == {*Phase} - {
         *RESHUFFLING,
         Phase.SIDE_WAGERS,
@@ -93,35 +92,35 @@ def test_every_mishap_in_every_state(capsys):
 
 
 @pytest.mark.timeout(600)
-def test_every_mishap_at_the_end_of_the_day(capsys):
-    report = explored(capsys, tiny(), 1, without=but(*ENDING), begin=TO_RACK, within=CLOSING)
+def test_every_mishap_at_the_end_of_the_day(record_property):
+    report = explored(record_property, tiny(), 1, without=but(*ENDING), begin=TO_RACK, within=CLOSING)
     assert report.phases == {*CLOSING}
     assert report.states > 5_000
 
 
-def test_every_mishap_before_the_first_shuffle(capsys):
+def test_every_mishap_before_the_first_shuffle(record_property):
     within = (Phase.CLOSED, Phase.OPENING)
-    report = explored(capsys, tiny(), 1, without=but(*PREPARING), prepared=False, within=within)
+    report = explored(record_property, tiny(), 1, without=but(*PREPARING), prepared=False, within=within)
     assert report.states > 1_000
 
 
-def test_every_mishap_while_the_rack_is_shuffled_in_a_round(capsys):
+def test_every_mishap_while_the_rack_is_shuffled_in_a_round(record_property):
     how = {"begin": (*TO_PLAYING, "shoe empty"), "within": (Phase.PLAYING, *RESHUFFLING)}
-    report = explored(capsys, tiny(), 1, without=but("reshuffle_by_hand", "void_round"), **how)
+    report = explored(record_property, tiny(), 1, without=but("reshuffle_by_hand", "void_round"), **how)
     assert {*RESHUFFLING} < report.phases
 
 
-def test_a_dead_card_and_a_new_batch_at_every_step_of_a_swap(capsys):
+def test_a_dead_card_and_a_new_batch_at_every_step_of_a_swap(record_property):
     kept = but("dead_card", "replace_batch", *PREPARING[:5])
     report = explored(
-        capsys, tiny(), 1, without=kept, begin=TO_RACK, within=(Phase.RACK_FULL, Phase.BATCH_TAKEN)
+        record_property, tiny(), 1, without=kept, begin=TO_RACK, within=(Phase.RACK_FULL, Phase.BATCH_TAKEN)
     )
     assert "dead_card" in report.faults
 
 
-def test_certificates_and_demands_up_to_the_first_round(capsys):
+def test_certificates_and_demands_up_to_the_first_round(record_property):
     within = (*(p for p in Phase if p not in (*ROUNDS, *RESHUFFLING, Phase.SHOE_END)),)
-    report = explored(capsys, tiny(), without=but(*PREPARING), prepared=False, within=within)
+    report = explored(record_property, tiny(), without=but(*PREPARING), prepared=False, within=within)
     assert (Phase.CUT_DUE, "proof_lost", Phase.RACK_FULL) in report.ways
 
 
@@ -130,14 +129,18 @@ def test_certificates_and_demands_up_to_the_first_round(capsys):
     [("drawn_in_error",), ("dealer_skipped", "box_skipped"), ("bart_carter",)],
     ids=["drawn in error", "skipped", "Bart Carter"],
 )
-def test_what_people_tell_of_a_round_in_every_order(kept, capsys):
-    report = explored(capsys, tiny(), without=but(*kept), begin=TO_ROUNDS, within=ROUNDS, dead_ends=False)
+def test_what_people_tell_of_a_round_in_every_order(kept, record_property):
+    report = explored(
+        record_property, tiny(), without=but(*kept), begin=TO_ROUNDS, within=ROUNDS, dead_ends=False
+    )
     assert report.states > 200
 
 
-def test_the_reader_is_used_once_with_an_ace_or_ten_up(capsys):
+def test_the_reader_is_used_once_with_an_ace_or_ten_up(record_property):
     rules, how = tiny(AceUp, reader="reader"), {"begin": TO_ROUNDS, "within": ROUNDS}
-    report = explored(capsys, rules, without=but(*READING), misuse={"reader_misuse"}, dead_ends=False, **how)
+    report = explored(
+        record_property, rules, without=but(*READING), misuse={"reader_misuse"}, dead_ends=False, **how
+    )
     assert "reader_misuse" in report.faults
 
 
@@ -157,24 +160,24 @@ def test_the_reader_is_used_once_with_an_ace_or_ten_up(capsys):
         ),
     ],
 )
-def test_every_tap_in_every_state_of_other_tables(rules, capsys):
-    report = explored(capsys, rules)
+def test_every_tap_in_every_state_of_other_tables(rules, record_property):
+    report = explored(record_property, rules)
     assert report.states > 400
 
 
-def test_the_same_batch_again_where_a_switch_says_so(capsys):
+def test_the_same_batch_again_where_a_switch_says_so(record_property):
     rules = tiny(discretionary=Discretionary.SAME_BATCH)
     within = {*Phase} - {*IN_ROUND, *RESHUFFLING}
-    report = explored(capsys, rules, without=but("reshuffle_by_hand"), begin=TO_RACK, within=within)
+    report = explored(record_property, rules, without=but("reshuffle_by_hand"), begin=TO_RACK, within=within)
     assert (Phase.RACK_FULL, "reshuffle_by_hand", Phase.CUT_DUE) in report.ways
 
 
-def test_a_shoe_that_runs_dry_in_a_round_and_the_ways_between_phases(capsys):
+def test_a_shoe_that_runs_dry_in_a_round_and_the_ways_between_phases(record_property):
     taken = set()
     side = SmallTable(**TABLE, settle_first=True)
     for rules in (side, tiny(), tiny(settle_first=True, burn_after_dry=False)):
         kept = but("reshuffle_by_hand", "void_round") if isinstance(rules, TinyTable) else EXTRA
-        report = explored(capsys, rules, without=kept)
+        report = explored(record_property, rules, without=kept)
         taken |= {(source, trigger) for source, trigger, _ in report.ways}
     elsewhere = {
         *("cycle_void", "lifted_out", "card_strayed", "cutting_card_late", "cutting_card_first", "dealt"),
@@ -199,15 +202,15 @@ def test_a_shoe_that_runs_dry_in_a_round_and_the_ways_between_phases(capsys):
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_everything_that_follows_a_mishap(capsys):
+def test_everything_that_follows_a_mishap(record_property):
     # what mends some faults (a device read back right) counts as another mishap: no dead ends are judged
-    report = explored(capsys, tiny(), 1, 1000, dead_ends=False)
+    report = explored(record_property, tiny(), 1, 1000, dead_ends=False)
     assert report.faults & LATCHED == LATCHED - UNMET | {"cards_missing"}
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_every_mishap_of_a_round_with_a_reader(capsys):
+def test_every_mishap_of_a_round_with_a_reader(record_property):
     rules, how = tiny(AceUp, reader="reader"), {"begin": TO_PLAYING, "within": (Phase.PLAYING,)}
-    report = explored(capsys, rules, 1, without=but(*READING), **how)
+    report = explored(record_property, rules, 1, without=but(*READING), **how)
     assert {"reader_misuse", "reader_failed"} <= report.faults

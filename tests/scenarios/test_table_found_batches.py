@@ -401,3 +401,38 @@ def test_a_refusal_with_nothing_to_tap_says_what_the_table_waits_for():
     waits = "the table waits for the rest of the cards, through the shoe to the rack, faces down"
     assert (refusal.expected, refusal.why.split("; ")[-1]) == ((), waits)
     assert refusal.clause == "13:69F-2.6"
+
+
+def test_a_batch_that_goes_out_of_play_during_its_cycle_does_not_keep_the_other_out_of_the_shoe():
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    t.take()
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.tap("dead_card", batch="B", card="8S", reason="missing")
+    t.complete()
+    assert (t.state.shuffler.stage.value, t.state.batches["B"].proof) == ("proved", None)
+    t.cut_and_load("A", offer="3")
+    t.draw()
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+    t.tap("shuffle_now")
+    t.end_shoe()
+    t.tap("take_from_shuffler")
+    let_out(t, t.token)
+    assert t.refused("load_shoe", batch="B").code == "unexpected"
+    assert (t.state.batches["B"].at(Place.IN_HAND), t.state.batches["B"].unfit) == (52, "dead_card")
+
+
+def test_a_release_that_does_not_count_what_is_left_forgets_no_surplus():
+    t = Table()
+    t.boot()
+    t.links_up(inside=16)
+    assert (t.state.shuffler.surplus, t.codes) == (16, ["cards_inside"])
+    t.event(ev.BatchReleased, "shuffler", count=3, inside=None, token=None)
+    assert t.state.shuffler.surplus == 16
+    assert t.refused("clear", SUPERVISOR, fault=t.state.faults[0].id).code == "cause_remains"

@@ -307,8 +307,54 @@ def test_one_person_is_enough_when_the_shoe_itself_says_so_at_its_link(
     t = Table()
     t.boot()
     t.links_up()
-    back_again(t, drawn=0, empty=said)
     t.tap("open")
     t.tap("close")
+    back_again(t, drawn=0, empty=said)
     t.tap("confirm_empty", device="shoe")
     assert t.state.empty == confirmed
+
+
+def test_a_shoe_that_still_holds_cards_after_its_rack_was_gauged_stops_the_table():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("shuffle_now")
+    t.event(ev.LinkDown, "shoe", reason="gone")
+    t.tap("collect_rack", gauge="full", shoe_empty=True)
+    who = {"serial": "SH1", "firmware": "1"}
+    t.event(ev.LinkUp, "shoe", boot=1, identity=who, status={"drawn": 1, "empty": False})
+    assert t.codes == ["events_lost", "cards_in_shoe"]
+    fault = t.state.faults[-1].id
+    assert t.refused("take_from_shuffler").code == "fault_latched"
+    assert t.refused("clear", frozenset({Role.SUPERVISOR}), fault=fault).code == "cause_remains"
+    t.event(ev.ShoeEmpty)
+    t.tap("clear", frozenset({Role.SUPERVISOR}), fault=fault)
+    assert t.codes == ["events_lost"]
+
+
+def test_a_shoe_that_restarted_and_counts_as_this_table_does_is_believed_when_cards_are_left():
+    t = Table()
+    t.open_to_shoe()
+    t.tap("shuffle_now")
+    who = {"serial": "SH1", "firmware": "1"}
+    t.event(ev.LinkUp, "shoe", boot=2, identity=who, status={"drawn": 1, "empty": False})
+    assert (t.codes, t.state.shoe.unaccounted) == (["shoe_rebooted"], 0)
+    assert t.refused("collect_rack", gauge="full", shoe_empty=True).code == "bad_argument"
+    assert t.state.batches["A"].at(Place.SHOE) == 51
+
+
+def test_what_one_shoe_lost_does_not_spoil_the_next():
+    t = Table()
+    t.open_to_shoe()
+    t.complete()
+    t.tap("shuffle_now")
+    t.event(ev.LinkDown, "shoe", reason="gone")
+    t.tap("collect_rack", gauge="full", shoe_empty=True)
+    who = {"serial": "SH1", "firmware": "1"}
+    t.event(ev.LinkUp, "shoe", boot=1, identity=who, status={"drawn": 0, "empty": True})
+    t.swap_to("B")
+    assert (t.codes, t.state.uncertain) == (["events_lost"], False)
+    (fault,) = [f.id for f in t.state.faults if f.code == "events_lost"]
+    t.tap("clear", frozenset({Role.SUPERVISOR}), fault=fault)
+    t.play_round()
+    assert t.codes == []
