@@ -433,10 +433,11 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
             return not room.in_round
         case "reader_failed":
             return state.no_reader or fault.device in state.inspected
-        case "stray_card" | "extra_cutting_card" | "events_lost":
-            return room.shoe is None
+        case "stray_card" | "extra_cutting_card" | "events_lost" | "order_pattern":
+            return room.shoe is None or state.shoe.first_fact > fault.again  # or another shoe since
         case "shoe_rebooted":
-            return room.shoe is None or state.shoe.unaccounted == 0
+            other = state.shoe.first_fact > fault.again
+            return room.shoe is None or other or state.shoe.unaccounted == 0
         case "wrong_device":
             return state.device(fault.device or "").known
         case "crashed" | "key_missing":
