@@ -40,7 +40,7 @@ CLOSING = (Phase.RACK_FULL, Phase.IDLE, Phase.CLOSING, Phase.CLOSED)
 LATCHED = {code for code, kind in FAULTS.items() if kind.blocks is not Blocks.NOTHING}
 UNMET = {
     *("machine_disagrees", "cards_missing", "order_pattern", "cycle_too_short", "deck_too_old"),
-    *("dead_card", "reader_misuse", "reader_failed"),
+    *("dead_card", "reader_misuse", "reader_failed", "cards_in_shoe"),
 }
 """Faults that no one mishap of the main exploration latches: they need more cards, a clock, a reader."""
 

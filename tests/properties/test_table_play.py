@@ -316,12 +316,13 @@ class CardsAlone(AnyOrder):
     table = table_rules(decks=2, shoe_senses=frozenset(), reader="reader")
 
 
-MACHINES_OF = {"two decks": (AnyOrder, 30), "six decks": (SixDecks, 16), "cards alone": (CardsAlone, 20)}
+MACHINES_OF = {"two decks": (AnyOrder, 60), "six decks": (SixDecks, 30), "cards alone": (CardsAlone, 40)}
 
 
 @pytest.mark.parametrize("name", MACHINES_OF)
 def test_any_order(name):
-    play(*MACHINES_OF[name])
+    """The same walks each time: a change is judged by what it changes. New ones come with `make soak`."""
+    play(*MACHINES_OF[name], derandomize=True)
 
 
 @pytest.mark.soak
@@ -332,8 +333,13 @@ def test_any_order_for_long(name):
     play(machine, 40 * examples, steps=80)
 
 
-def play(machine, examples, steps=40):
+def play(machine, examples, steps=40, *, derandomize=False):
     """Shrinking would take minutes: what failed tells its path."""
-    how = {"max_examples": examples, "stateful_step_count": steps, "deadline": None}
+    how = {
+        "max_examples": examples,
+        "stateful_step_count": steps,
+        "deadline": None,
+        "derandomize": derandomize,
+    }
     phases = (Run.explicit, Run.reuse, Run.generate)
     run_state_machine_as_test(machine, settings=settings(phases=phases, report_multiple_bugs=False, **how))
