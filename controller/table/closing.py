@@ -26,11 +26,6 @@ ENDS = (Phase.BETWEEN_ROUNDS, Phase.RACK_FULL, Phase.IDLE, Phase.CLOSING)
 """Where it is usual to end the play; elsewhere it is possible, and not told among what is expected."""
 
 
-def devices(rules: TableRules) -> tuple[str, ...]:
-    """Every device that can hold cards."""
-    return (rules.shoe, rules.shuffler, *(() if rules.reader is None else (rules.reader,)))
-
-
 def out_of_service(state: TableState) -> Refusal | None:
     """Why the shuffler may not be used, if it may not."""
     if state.shuffler.out:
@@ -104,7 +99,7 @@ def _judge_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> J
             DECK_LOG,
             tuple(f"count_batch batch={batch} cards={rules.batch_size}" for batch in uncounted),
         )
-    unsure = tuple(device for device in devices(rules) if device not in state.empty)
+    unsure = tuple(device for device in rules.devices if device not in state.empty)
     if unsure:
         return Refusal(
             "not_confirmed_empty",
@@ -195,7 +190,7 @@ def _after_count(draft: Draft, before: TableState) -> None:
 
 
 def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    device = args.one_of(tap.args, "device", devices(rules))
+    device = args.one_of(tap.args, "device", rules.devices)
     data = {"device": device, "batch": None, "moved": 0, "inside": 0, "by": [tap.who]}
     if device == rules.shuffler:
         lifted = _cards_out(rules, state, tap)
@@ -360,7 +355,7 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
             size, left = rules.batch_size, [b.id for b in state.batches.values() if b.counted is None]
             return [(f"batch={b} cards={size}", {"batch": b, "cards": size}) for b in left]
         case "confirm_empty":
-            return [_look(rules, state, device) for device in devices(rules) if device not in state.empty]
+            return [_look(rules, state, device) for device in rules.devices if device not in state.empty]
         case "in_service" if state.shuffler.out:
             return [(f"device={rules.shuffler}", {"device": rules.shuffler})]
         case _:

@@ -31,17 +31,12 @@ def _inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged
     return opening.step(rules, state, tap)
 
 
-def devices(rules: TableRules) -> tuple[str, ...]:
-    """What is inspected each gaming day."""
-    return (rules.shoe, rules.shuffler, *([] if rules.reader is None else [rules.reader]))
-
-
 def _inspect_device(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     device, result = tap.args["device"], tap.args.get("result", "ok")
     if "batch" in tap.args:
         raise ValueError("a device or a batch is inspected, not both at once")
-    if device not in devices(rules):
-        raise ValueError(f"device={device} is none of this table's: {', '.join(devices(rules))}")
+    if device not in rules.devices:
+        raise ValueError(f"device={device} is none of this table's: {', '.join(rules.devices)}")
     if result not in ("ok", "faulty"):
         raise ValueError(f"result={result} is neither ok nor faulty")
     if Role.SUPERVISOR not in tap.roles:
@@ -73,7 +68,7 @@ def devices_in_use(rules: TableRules, state: TableState) -> tuple[str, ...]:
     unused = {rules.shuffler} if state.shuffler.out else set()
     if rules.reader is not None and state.no_reader:
         unused.add(rules.reader)
-    return tuple(device for device in devices(rules) if device not in unused)
+    return tuple(device for device in rules.devices if device not in unused)
 
 
 def uninspected(rules: TableRules, state: TableState) -> tuple[str, ...]:
@@ -87,7 +82,7 @@ def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | No
     """A device that was not inspected today is not used; a round in play is finished (R-42)."""
     match event:
         case "open":
-            needs = devices(rules)
+            needs = rules.devices
         case "bets_closed":
             needs = (rules.shoe, rules.reader or "")
         case "load_shoe" if state.phase not in RESHUFFLING:

@@ -90,6 +90,11 @@ class TableRules:
     """The approved devices by device id; a device that is not in it is not compared."""
 
     @property
+    def devices(self) -> tuple[str, ...]:
+        """The table's devices by id: each can hold cards, and is inspected each gaming day (R-42)."""
+        return (self.shoe, self.shuffler, *(() if self.reader is None else (self.reader,)))
+
+    @property
     def batch_size(self) -> int:
         """Cards in a whole batch."""
         return self.decks * len(self.deck)
