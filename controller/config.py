@@ -19,7 +19,7 @@ from typing import Any
 
 from controller.config_file import GAME, Batch, Cards, Device, File, Rules, Table, read
 from controller.table import eligibility
-from controller.table.eligibility import Problem
+from controller.table.eligibility import DeckFloor, Problem
 from controller.table.inputs import OPERATOR, SERVICE
 from controller.table.profiles import BatchRules, CutPolicy, Discretionary, FirstCardPolicy, TableRules
 from controller.table.round import LAST_CUTTERS
@@ -98,12 +98,13 @@ def _socket(file: File) -> Path | None:
 def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     """The configuration if the rules allow it; the Config is None only together with problems."""
     counts = [file.cards.decks_per_batch if b.decks is None else b.decks for b in file.cards.batch]
+    floor = next((floor for floor in DeckFloor if floor == file.rules.deck_floor), None)
     specs, device_problems = _devices(file.devices)
     problems = [
         *_table(file.table),
         *_rules(file.rules),
         *_cards(file.cards),
-        *eligibility.decks(counts or [file.cards.decks_per_batch], file.table.wagers),
+        *eligibility.decks(counts or [file.cards.decks_per_batch], file.table.wagers, floor),
         *eligibility.exclusions(file.table.wagers),
         *_mode(file, counts, [spec.role for spec in specs.values() if spec is not None]),
         *device_problems,
@@ -202,6 +203,7 @@ def _table(table: Table) -> Iterator[Problem]:
 def _rules(rules: Rules) -> Iterator[Problem]:
     yield from _one_of("rules.cut", rules.cut, [p.value for p in CutPolicy], "policy")
     yield from _one_of("rules.last_cutter", rules.last_cutter, LAST_CUTTERS, "last cutter")
+    yield from _one_of("rules.deck_floor", rules.deck_floor, [p.value for p in DeckFloor], "reading")
     policies = [p.value for p in Discretionary]
     yield from _one_of("rules.discretionary", rules.discretionary, policies, "policy")
     if rules.deck_age_h is not None and rules.deck_age_h < 1:

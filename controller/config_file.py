@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from controller.table import eligibility
-from controller.table.eligibility import Problem
+from controller.table.eligibility import DeckFloor, Problem
 from controller.table.profiles import CutPolicy, Discretionary, FirstCardPolicy
 from controller.table.round import DEALER
 
@@ -39,6 +39,7 @@ class Rules(Section):
 
     cut: str = CutPolicy.ALWAYS.value
     last_cutter: str = DEALER
+    deck_floor: str = DeckFloor.BATCH.value
     discretionary: str = Discretionary.SWAP.value
     burn_after_dry: bool = True
     deck_age_h: int | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 MODES = ("two-batch-shoe", "hand-dealt", "continuous", "manual-shoe")
 BUILT_MODES = ("two-batch-shoe",)
@@ -18,7 +19,15 @@ MOST_DECKS = 8
 MOST_BOXES = 7
 """Boxes on a blackjack layout."""
 
-ANY_DECKS = frozenset(range(1, MOST_DECKS + 1))
+ANY_DECKS = frozenset(range(1, 2 * MOST_DECKS + 1))
+"""What one batch or both together may have."""
+
+
+class DeckFloor(StrEnum):
+    """Which decks a wager's floor counts (R-03): those of each batch, or of both in total."""
+
+    BATCH = "batch"
+    TOTAL = "total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Wager:
-    """A wager: the deck counts a batch may have when it is offered, and the clause for that.
+    """A wager: the deck counts it may be offered with (`DeckFloor`), and the clause for that.
 
     `settled_first` wagers are settled before the dealer's second card (2.17(d), 2.23(e)).
     """
@@ -62,28 +71,33 @@ WAGERS: Mapping[str, Wager] = {
     "same-suit": Wager(settled_first=True),
     "bonus": Wager(),
 }
-"""R-03: floors are read a batch in play, not over both."""
-
 ONE_OF = ("over-under-13", "same-suit", "seven")
 """The additional wagers of 2.17(a): one of them, and none beside the progressive (R-40)."""
 
 
-def decks(counts: Sequence[int | None], wagers: Sequence[str]) -> list[Problem]:
-    """R-01, R-03: `counts` are the decks of each batch in play, any order; equal counts are judged once."""
-    found = []
-    for count in sorted({count for count in counts if count is not None}):
-        if count < 1:
+def decks(
+    counts: Sequence[int | None], wagers: Sequence[str], floor: DeckFloor | None = DeckFloor.BATCH
+) -> list[Problem]:
+    """R-01, R-03: `counts` are the decks of each batch, any order; equal counts are judged once."""
+    found, sound = [], []
+    for count in sorted(count for count in counts if count is not None):
+        if 1 <= count <= MOST_DECKS:
+            sound.append(count)
+        elif count < 1:
             found.append(Problem(f"{count} decks a batch: at least one is needed", "13:69F-2.2(a)"))
-            continue
-        if count > MOST_DECKS:
+        else:
             found.append(Problem(f"{count} decks a batch: Cutcard handles at most {MOST_DECKS}"))
-            continue
-        for name in dict.fromkeys(wagers):
+    if floor is DeckFloor.TOTAL:
+        judged, each = [sum(sound)] if len(sound) == 2 else [], "in both batches together"
+    else:
+        judged, each = sound if floor is DeckFloor.BATCH else [], "a batch"
+    for count in judged:
+        for name in wagers:
             wager = WAGERS.get(name)
             if wager is not None and count not in wager.decks:
-                text = f"{name} needs {wager.says} a batch, this table has {count}"
+                text = f"{name} needs {wager.says} {each}, this table has {count}"
                 found.append(Problem(text, wager.clause))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def exclusions(wagers: Sequence[str]) -> list[Problem]:

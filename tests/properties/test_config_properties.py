@@ -25,12 +25,14 @@ COLOURS = ["red", "blue", "green", "white"]
 
 
 def table(
-    decks: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, wagers: list[str]
+    decks: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, wagers: list[str], floor: str
 ) -> bytes:
     return f"""
 [table]
 id = "T"
 wagers = {wagers!r}
+[rules]
+deck_floor = "{floor}"
 [cards]
 cutting_card = "{cutting}"
 edge = "{edge}"
@@ -52,13 +54,13 @@ port = "mem:b"
 
 
 def allowed(
-    decks: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, wagers: list[str]
+    decks: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, wagers: list[str], floor: str
 ) -> bool:
     """The rules once more, as one expression a rule, written apart from the checks."""
-    n, w = decks[0], set(wagers)
+    n, w = decks[0] * (2 if floor == "total" else 1), set(wagers)
     return (
         decks[0] == decks[1]
-        and 1 <= n <= 8
+        and 1 <= decks[0] <= 8
         and backs[0] != backs[1]
         and cutting not in {*backs, edge}
         and not (w & {"match-the-dealer", "optional-bonus"} and n not in (6, 8))
@@ -76,12 +78,12 @@ wagers = st.lists(st.sampled_from(WAGERS), unique=True, max_size=3)
 
 @pytest.mark.rule("R-01", "R-02", "R-03", "R-05", "R-39", "R-40")
 @settings(max_examples=150, deadline=None)
-@given(decks, st.tuples(colour, colour), colour, colour, wagers)
+@given(decks, st.tuples(colour, colour), colour, colour, wagers, st.sampled_from(["batch", "total"]))
 def test_exactly_the_tables_that_the_rules_allow_are_accepted(
-    counts: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, offered: list[str]
+    counts: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, offered: list[str], floor: str
 ) -> None:
-    found, problems = examine(table(counts, backs, cutting, edge, offered))
-    assert (found is not None) == allowed(counts, backs, cutting, edge, offered), problems
+    found, problems = examine(table(counts, backs, cutting, edge, offered, floor))
+    assert (found is not None) == allowed(counts, backs, cutting, edge, offered, floor), problems
     assert (found is None) == bool(problems)
 
 

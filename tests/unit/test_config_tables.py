@@ -144,17 +144,48 @@ CLAUSE = {
 }
 
 
+# The same where the decks of both batches count: decks a batch, of two batches.
+ALLOWED_IN_TOTAL = {
+    "match-the-dealer": "3 4",
+    "optional-bonus": "3 4",
+    "twenty-point": "1 2 3 4 5 6 7 8",
+    "in-between": "1 2 3 4 5 6 7 8",
+    "seven": "2 3 4 5 6 7 8",
+    "progressive": "2 3 4 5 6 7 8",
+    "over-under-13": "1 2 3 4 5 6 7 8",
+    "same-suit": "1 2 3 4 5 6 7 8",
+    "bonus": "1 2 3 4 5 6 7 8",
+}
+READINGS = [("batch", ALLOWED, 1, "a batch"), ("total", ALLOWED_IN_TOTAL, 2, "in both batches together")]
+
+
 @pytest.mark.rule("R-03", "R-41")
+@pytest.mark.parametrize(("floor", "allowed", "times", "each"), READINGS, ids=["batch", "total"])
 @pytest.mark.parametrize("wager", ALLOWED)
-def test_decks_by_wager(wager: str) -> None:
+def test_decks_by_wager(wager: str, floor: str, allowed: dict[str, str], times: int, each: str) -> None:
     for decks in range(1, 9):
-        found = problems(cards__decks_per_batch=decks, table__wagers=[wager])
-        if str(decks) in ALLOWED[wager].split():
+        found = problems(cards__decks_per_batch=decks, table__wagers=[wager], rules__deck_floor=floor)
+        if str(decks) in allowed[wager].split():
             assert found == []
         else:
             assert [problem.clause for problem in found] == [CLAUSE[wager]]
-            assert wager in found[0].text
-            assert f"this table has {decks}" in found[0].text
+            assert found[0].text.startswith(f"{wager} needs ")
+            assert found[0].text.endswith(f" decks {each}, this table has {decks * times}")
+
+
+@pytest.mark.rule("R-03")
+def test_the_decks_of_both_batches_are_unknown_where_there_are_not_two() -> None:
+    total = {"rules__deck_floor": "total"}
+    two = "two batches are needed"
+    for count, batches in ((0, []), (1, [{"id": "A", "back": "red"}])):
+        assert lines(**total, cards__batch=batches) == [f"cards.batch: {two}, {count} given [13:69F-2.2(d)1]"]
+    assert [problem.text for problem in problems(**total, cards__batch__1__decks=9)] == [
+        "9 decks a batch: Cutcard handles at most 8",
+        "the batches must have an equal number of decks, they have 6 and 9",
+    ]
+    assert lines(rules__deck_floor="totl", cards__decks_per_batch=1) == [
+        "rules.deck_floor: there is no reading 'totl'; did you mean total?"
+    ]
 
 
 @pytest.mark.rule("R-03")
@@ -398,6 +429,7 @@ USES: dict[str, Any] = {
     "table.burn_on_dealer_change": False,
     "rules.cut": "hand-shuffled",
     "rules.last_cutter": "supervisor",
+    "rules.deck_floor": "total",
     "rules.discretionary": "same-batch",
     "rules.burn_after_dry": False,
     "rules.deck_age_h": 24,

@@ -34,7 +34,10 @@ CARDS: tuple[Rule, ...] = (
         clause="13:69F-2.2(a)1-4",
         code=(T + "eligibility:decks", T + "eligibility:WAGERS"),
         journal=(CHECK,),
-        switch=Switch("", ("decks of the batch in play", "decks of both batches together")),
+        switch=Switch(
+            "rules.deck_floor",
+            ("batch: decks of each batch in play", "total: decks of both batches together"),
+        ),
     ),
     Rule(
         "R-04",
