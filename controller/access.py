@@ -20,7 +20,8 @@ GROUPS = tuple(GROUP_PREFIX + role for role in Role)
 PLAY = frozenset(
     {
         "open", "inspect", "spread", "player_inspected", "wash", "load_shuffler", "start_shuffle",
-        "take_from_shuffler", "offer_cut", "cut", "insert_cutting_card", "load_shoe", "burn", "dealer_change",
+        "take_from_shuffler", "offer_cut", "cut", "insert_cutting_card", "load_shoe", "take_in_hand", "burn",
+        "dealer_change",
         "bets_closed", "cutting_card_at", "hit", "stand", "double", "split", "insurance", "surrender",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",
         "close", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped",

@@ -20,6 +20,7 @@ PHASES = {
     "cutting_card_in": "the batch is ready for the shoe",
     "burn_due": "a card is to be burned",
     "between_rounds": "no round is in play",
+    "round_burn": "a card is to be burned before the first one of this round",
     "dealing": "the initial cards are dealt",
     "side_wagers": "side wagers are settled before any further card",
     "hole_card": "the dealer's second card is due",

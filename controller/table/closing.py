@@ -156,7 +156,7 @@ def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
         why = f"{away} cards are in the shuffler: take them out before batch {batch} is counted"
         return Refusal("batch_not_in_hand", why, DECK_LOG)
     suspected = any((f.code, f.batch) == ("cards_inside", batch) for f in state.faults)
-    silent = state.shuffler.out and not state.device(rules.shuffler).up
+    silent = state.shuffler.out and state.silent(rules.shuffler)
     search = silent and state.shuffler.batch is None and cards < size and not suspected
     return {"batch": batch, "cards": cards, "inside": size - cards if search else 0, "device": rules.shuffler}
 
@@ -227,7 +227,7 @@ def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     """What comes out of the shuffler by hand: `cards` of the batch that is known to be in it."""
     if state.phase is not Phase.CLOSING and not state.shuffler.out:
         return Refusal("unexpected", "the shuffler is in service", OUT_OF_USE)
-    batch, up = state.shuffler.batch, state.device(rules.shuffler).up
+    batch, up = state.shuffler.batch, not state.silent(rules.shuffler)
     inside = 0 if batch is None else state.batches[batch].at(Place.SHUFFLER)
     if up and (inside or state.shuffler.surplus):
         why = f"the shuffler still holds {inside or state.shuffler.surplus} cards: take them out"
@@ -328,6 +328,8 @@ def _after_out(draft: Draft, before: TableState) -> None:
 def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """How the table opens: with its shuffler, or without one that is out of service and empty (INC-6)."""
     mode = tap.args.get("mode", rules.mode)
+    if mode == rules.mode and rules.shuffler is None:
+        return {"manual": True, "empty": []}
     if mode not in (rules.mode, MANUAL):
         raise ValueError(f"mode={mode} is neither {rules.mode} nor, without its shuffler, {MANUAL}")
     if mode == rules.mode:
@@ -338,10 +340,11 @@ def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     if not state.shuffler.out:
         why = f"{MANUAL} is for a table whose shuffler is out of service"
         return Refusal("shuffler_in_service", why, "13:69F-2.2(d)3", ("open",))
-    if rules.shuffler not in state.empty or state.shuffler.surplus:
-        look = (f"confirm_empty {_look(rules, state, rules.shuffler)[0]}",)
+    shuffler = rules.shuffler
+    if shuffler is None or shuffler not in state.empty or state.shuffler.surplus:
+        look = (f"confirm_empty {_look(rules, state, shuffler)[0]}",) if shuffler else ()
         return Refusal("not_confirmed_empty", "see that no card is left in the shuffler", OUT_OF_USE, look)
-    return {"manual": True, "empty": [rules.shuffler]}
+    return {"manual": True, "empty": [shuffler]}
 
 
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:

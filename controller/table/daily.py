@@ -82,7 +82,7 @@ def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | No
     """A device that was not inspected today is not used; a round in play is finished (R-42)."""
     match event:
         case "open":
-            needs = rules.devices
+            needs: tuple[str | None, ...] = rules.devices
         case "bets_closed":
             needs = (rules.shoe, rules.reader or "")
         case "load_shoe" if state.phase not in RESHUFFLING:

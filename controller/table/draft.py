@@ -10,7 +10,8 @@ from controller.table.evolve import evolve
 from controller.table.faults import FAULTS
 from controller.table.inputs import Command, Fact
 from controller.table.phases import IN_ROUND, TRANSITIONS, Phase
-from controller.table.profiles import CutPolicy, TableRules
+from controller.table.profiles import Burn, CutPolicy, TableRules
+from controller.table.round import HOLE
 from controller.table.state import Ending, Shuffled, TableState
 
 
@@ -89,19 +90,27 @@ class Draft:
         )
         self.effects.append(Command(device, call_id, name, dict(args or {})))
 
+    def ask_shuffler(self, name: str, args: Mapping[str, Any] | None = None) -> None:
+        """A command to the shuffler of this table."""
+        assert self.rules.shuffler is not None
+        self.command(self.rules.shuffler, name, args)
+
     def done(self) -> Decision:
         return Decision(tuple(self.facts), tuple(self.states), tuple(self.effects))
 
 
 def last_round(rules: TableRules, state: TableState) -> bool:
-    """No round follows the one in play (R-26, S5)."""
-    return state.shoe.closing.value == "this_round"
+    """No round follows the one in play (R-26, S5), or none ever does: one deck a round (R-52)."""
+    return rules.per_round or state.shoe.closing.value == "this_round"
 
 
 def hole_card_is_out(rules: TableRules, state: TableState) -> bool:
-    """A card drawn before its time was used as the next one, the dealer's second card (R-32)."""
+    """A card drawn before its time was used as the next one, the dealer's second card (R-32).
+
+    Where no device counts, nobody waits for it.
+    """
     round_ = state.round
-    return round_ is not None and round_.placed >= len(round_.order)
+    return rules.by_eye or (round_ is not None and round_.placed >= len(round_.order))
 
 
 def no_cut(rules: TableRules, state: TableState) -> bool:
@@ -130,6 +139,14 @@ GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
         state.shuffler.batch is not None and state.shuffler.batch == state.shoe.last_batch
     ),
     "no_cut": no_cut,
+    "alone": lambda rules, state: rules.alone,
+    "alone_no_cut": lambda rules, state: rules.alone and no_cut(rules, state),
+    "no_cutting_card": lambda rules, state: not rules.cutting_card,
+    "burns_each_load": lambda rules, state: rules.burn is Burn.EACH_LOAD,
+    "burns_each_round": lambda rules, state: rules.burn is Burn.EACH_ROUND,
+    "by_eye": lambda rules, state: rules.by_eye,
+    "by_eye_settle_first": lambda rules, state: rules.by_eye and rules.settle_first,
+    "no_hole_card": lambda rules, state: state.round is not None and HOLE not in state.round.order,
     "burn_after_dry": lambda rules, state: rules.burn_after_dry,
     **{f"dry_in_{phase}": _dry_in(phase) for phase in IN_ROUND},
     "going_idle": lambda rules, state: state.ending is Ending.IDLE,

@@ -392,6 +392,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "cut": _cut,
     "recut": _recut,
     "load_shoe": _load_shoe,
+    "take_in_hand": _load_shoe,
     "card_drawn": _card_drawn,
     "cut_card": _cut_card,
     "cutting_card_at": _cutting_card_at,

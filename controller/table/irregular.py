@@ -241,7 +241,7 @@ def _after_void(draft: Draft, before: TableState) -> None:
     """A shoe that died in the round may have let cards out: it ends, and the gauge decides."""
     no_longer_dry(draft, before)
     shoe = draft.rules.shoe
-    if before.phase not in OUT_OF_SHOE and not before.device(shoe).up:
+    if before.phase not in OUT_OF_SHOE and before.silent(shoe):
         draft.latch("events_lost", "the shoe did not answer in the round that is void", device=shoe)
 
 
@@ -315,7 +315,7 @@ def judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     batch = _shoe_batch(state)
     if args.batch(rules, tap.args) != batch:
         return _same_batch(batch)
-    if not state.device(rules.shoe).up:
+    if state.silent(rules.shoe):
         return Refusal("device_absent", "the shoe does not answer: check its cable and power")
     return {"batch": batch, "cards": state.batches[batch].at(Place.IN_HAND)}
 
@@ -358,7 +358,7 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
 
 def _void_is_called_for(rules: TableRules, state: TableState) -> bool:
     """Whether the round cannot go on as it is."""
-    if not state.device(rules.shoe).up:
+    if state.silent(rules.shoe):
         return True
     nothing_left = state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and not _rack(state))
     return dry(state) and nothing_left

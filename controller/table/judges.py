@@ -43,7 +43,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
         return Refusal(
             "batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut; load the other batch"
         )
-    if opening.out_of_turn(state, batch):
+    if opening.out_of_turn(rules, state, batch):
         return _alternation(batch)
     outside = held.at(Place.IN_HAND) + held.at(Place.RACK)
     if state.shoe.batch == batch or outside != rules.batch_size:
@@ -73,7 +73,7 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEven
             "take them out and load the whole batch",
             "13:69F-2.2(d)",
         )
-    if not state.device(rules.shuffler).up:
+    if state.silent(rules.shuffler):
         return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
     if asked := [p.name for p in state.pending.values() if p.device == rules.shuffler]:
         return Refusal("shuffler_busy", f"the shuffler has not answered yet: {asked[0]}")
@@ -97,7 +97,7 @@ def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
             f"batch {batch} has no completed shuffle" if batch else "no batch is in the shuffler",
             "13:69F-2.2(d)3",
         )
-    if not state.device(rules.shuffler).up:
+    if state.silent(rules.shuffler):
         return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
     if any(p.name == "release" for p in state.pending.values()):
         return Refusal("shuffler_busy", "the shuffler is letting the batch out")
@@ -190,17 +190,24 @@ def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> J
     return {"position": behind}
 
 
+def _judge_take_in_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if not rules.by_eye:
+        why = "the cards of this table come from its shoe"
+        return Refusal("not_from_hand", why, "13:69F-2.6(a)", ("load_shoe",))
+    return _judge_load_shoe(rules, state, tap)
+
+
 def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.phase is Phase.RESHUFFLE_LOAD:
         return irregular.judge_load(rules, state, tap)
     batch = args.batch(rules, tap.args)
-    held, other = state.batches[batch], state.batches[rules.other(batch)]
+    held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
     again = by_hand.again(state, held)
-    if batch == state.shoe.last_batch and not (again or state.manual):
+    if batch == state.shoe.last_batch and not (again or state.manual or rules.alone):
         return _alternation(batch)
     if held.at(Place.IN_HAND) != rules.batch_size:
         return Refusal("batch_not_in_hand", f"batch {batch} is not in hand")
-    if missing := other.at(Place.SHOE):
+    if other is not None and (missing := other.at(Place.SHOE)):
         why = f"{missing} cards of batch {other.id} never came out of the shoe: replace that batch first"
         return Refusal("shoe_not_empty", why, "13:69F-2.2(d)5", (f"replace_batch batch={other.id}",))
     if held.unfit:
@@ -210,13 +217,17 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
     if not held.cut and not no_cut(rules, state):
         return Refusal("not_cut", f"batch {batch} was not cut", "13:69F-2.5(c)")
     running = state.shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
-    if not state.manual and (other.at(Place.SHUFFLER) != rules.batch_size or not running):
+    if (
+        other is not None
+        and not state.manual
+        and (other.at(Place.SHUFFLER) != rules.batch_size or not running)
+    ):
         return Refusal(
             "other_batch_not_stored",
             f"batch {other.id} must be shuffled and stored in the shuffler meanwhile",
             "13:69F-2.2(d)3",
         )
-    if not state.device(rules.shoe).up:
+    if state.silent(rules.shoe):
         return Refusal("device_absent", "the shoe does not answer: check its cable and power")
     return {"batch": batch, "token": held.proof.token, "again": again}
 
@@ -225,7 +236,7 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
     boxes = args.boxes(rules, tap.args)
     if state.shoe.empty:
         return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", ("shuffle_now",))
-    if not state.device(rules.shoe).up:
+    if state.silent(rules.shoe):
         return Refusal("device_absent", "the shoe does not answer: no card could be counted")
     return {"boxes": list(boxes), "round": state.rounds + 1}
 
@@ -261,7 +272,7 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
     assert state.round is not None
     if state.phase is not Phase.PLAYING and not state.uncertain:
         return Refusal("deal_not_finished", "the initial deal is not finished", "13:69F-2.6")
-    if not state.device(rules.shoe).up:
+    if state.silent(rules.shoe):
         why = "the shoe does not answer: cards may have come out uncounted; a supervisor may void the round"
         return Refusal("device_absent", why, expected=("void_round reason=other",))
     data = {"round": state.round.number, "cards": len(state.round.cards)}
@@ -298,7 +309,7 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
 
 def not_counted_on(rules: TableRules, state: TableState) -> bool:
     """Whether cards may have left the shoe that nobody counted: people say that it is empty, and gauge."""
-    return (state.uncertain and state.shoe.unaccounted != 0) or not state.device(rules.shoe).up
+    return (state.uncertain and state.shoe.unaccounted != 0) or state.silent(rules.shoe)
 
 
 def _mended(rules: TableRules, batch: Batch) -> bool:
@@ -357,6 +368,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "recut": (_judge_recut, ()),
     "insert_cutting_card": (_judge_insert, ("position",)),
     "load_shoe": (_judge_load_shoe, ("batch",)),
+    "take_in_hand": (_judge_take_in_hand, ("batch",)),
     "bets_closed": (_judge_bets_closed, ("boxes",)),
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
     "round_settled": (_judge_round_settled, ()),

@@ -111,8 +111,8 @@ def booted(draft: Draft, boot_id: str) -> None:
     for call_id, command in pending.items():
         draft.source = command.device
         ended(draft, command.device, call_id, Unknown("the daemon stopped before the end was known"))
-    draft.source = draft.rules.shuffler
-    if draft.state.shuffler.stage is Cycle.CHECKING:
+    if draft.state.shuffler.stage is Cycle.CHECKING and draft.rules.shuffler is not None:
+        draft.source = draft.rules.shuffler
         draft.add("start_failed", {"why": "the daemon stopped before the shuffler was asked to start"})
 
 

@@ -224,16 +224,16 @@ def waits_for_cut(rules: TableRules, state: TableState, batch: str) -> bool:
     Of two shuffled batches in hand either may be stored, but the one whose turn it is only when a patron
     demands its shuffle (R-07, R-49). While a shoe is played, a certified batch may be stored and shuffled.
     """
-    held, other = state.batches[batch], state.batches[rules.other(batch)]
+    held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
     if held.proof is None or (state.phase in SHOE_IN_USE and held.proof.how is Shuffled.CERTIFICATE):
         return False
-    return not (other.proof and other.at(Place.IN_HAND) and other.id != state.shoe.last_batch)
+    return not (other and other.proof and other.at(Place.IN_HAND) and other.id != state.shoe.last_batch)
 
 
-def out_of_turn(state: TableState, batch: str) -> bool:
+def out_of_turn(rules: TableRules, state: TableState, batch: str) -> bool:
     """Whether loading this batch would make it the next one in the shoe, where it was last (R-07)."""
     first = state.phase in (Phase.OPENING, Phase.RACK_FULL) and state.taken in (None, batch)
-    return first and batch == state.shoe.last_batch
+    return first and not rules.alone and batch == state.shoe.last_batch
 
 
 def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

@@ -21,6 +21,7 @@ class Phase(StrEnum):
     CUTTING_CARD_IN = "cutting_card_in"
     BURN_DUE = "burn_due"
     BETWEEN_ROUNDS = "between_rounds"
+    ROUND_BURN = "round_burn"
     DEALING = "dealing"
     SIDE_WAGERS = "side_wagers"
     HOLE_CARD = "hole_card"
@@ -34,7 +35,7 @@ class Phase(StrEnum):
     CLOSING = "closing"
 
 
-IN_ROUND = (Phase.DEALING, Phase.SIDE_WAGERS, Phase.HOLE_CARD, Phase.PLAYING)
+IN_ROUND = (Phase.ROUND_BURN, Phase.DEALING, Phase.SIDE_WAGERS, Phase.HOLE_CARD, Phase.PLAYING)
 RESHUFFLING = (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD, Phase.RESHUFFLE_BURN)
 """The shoe ran out in mid-round: the rack is shuffled by hand and the same round goes on (R-35)."""
 OUT_OF_SHOE = (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD)
@@ -90,6 +91,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("proof_lost", (P.OTHER_LOADED,), P.FIRST_LOADED, tap=False),
     Transition("proof_lost", _BEFORE_SHOE, P.RACK_FULL, tap=False),
     Transition("load_shuffler", (P.OPENING,), P.FIRST_LOADED),
+    Transition("load_shuffler", (P.RACK_FULL,), P.FIRST_LOADED, "alone"),
     Transition("cycle_started", (P.FIRST_LOADED,), P.FIRST_SHUFFLING, tap=False),
     Transition("cycle_void", (P.FIRST_SHUFFLING,), P.FIRST_LOADED, tap=False),
     Transition("lifted_out", (P.FIRST_LOADED, P.FIRST_SHUFFLING), P.OPENING, tap=False),
@@ -97,6 +99,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     # what is out of play may come out in any case, and goes nowhere but off the table
     Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),
     Transition("take_from_shuffler", (P.FIRST_LOADED, P.OTHER_LOADED), None),
+    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.CUT_DONE, "alone_no_cut", tap=False),
+    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.CUT_DUE, "alone", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.OPENING, "not_its_turn", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.BATCH_TAKEN, tap=False),
     Transition("load_shuffler", (P.BATCH_TAKEN,), P.OTHER_LOADED),
@@ -109,17 +113,33 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("start_shuffle", (P.CUT_DUE, P.CUT_DONE, P.CUTTING_CARD_IN, *SHOE_IN_USE, P.RACK_FULL), None),
     # cut, cutting card, shoe, burn (R-15 to R-17, R-23)
     Transition("offer_cut", (P.CUT_DUE,), None),
+    Transition("cut", (P.CUT_DUE,), P.CUTTING_CARD_IN, "no_cutting_card"),
     Transition("cut", (P.CUT_DUE,), P.CUT_DONE),
     Transition("recut", (P.CUT_DONE,), P.CUT_DUE),
     Transition("card_strayed", (P.CUT_DONE, P.CUTTING_CARD_IN), P.CUT_DUE, tap=False),
     Transition("insert_cutting_card", (P.CUT_DONE,), P.CUTTING_CARD_IN),
-    Transition("load_shoe", (P.CUTTING_CARD_IN,), P.BURN_DUE),
-    Transition("burn", (P.BURN_DUE,), None),
+    *(
+        row
+        for load in ("load_shoe", "take_in_hand")
+        for row in (
+            Transition(load, (P.CUTTING_CARD_IN,), P.BURN_DUE, "burns_each_load"),
+            Transition(load, (P.CUTTING_CARD_IN,), P.BETWEEN_ROUNDS),
+        )
+    ),
+    # where no device counts, the dealer's tap says that the card is burned
+    Transition("burn", (P.BURN_DUE,), P.BETWEEN_ROUNDS, "by_eye"),
+    Transition("burn", (P.ROUND_BURN,), P.PLAYING, "by_eye"),
+    Transition("burn", (P.BURN_DUE, P.ROUND_BURN), None),
     Transition("burned", (P.BURN_DUE,), P.BETWEEN_ROUNDS, tap=False),
+    Transition("burned", (P.ROUND_BURN,), P.DEALING, tap=False),
     Transition("dealer_change", (P.BETWEEN_ROUNDS,), P.BURN_DUE, "burn_on_dealer_change"),
     Transition("dealer_change", (P.BETWEEN_ROUNDS,), None),
-    # the round (S2, R-24)
+    # the round (S2, R-24); a game without a hole card is dealt at once
+    Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.ROUND_BURN, "burns_each_round"),
+    Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.SIDE_WAGERS, "by_eye_settle_first"),
+    Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.PLAYING, "by_eye"),
     Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.DEALING),
+    Transition("dealt", (P.DEALING,), P.PLAYING, "no_hole_card", tap=False),
     Transition("dealt", (P.DEALING,), P.SIDE_WAGERS, "settle_first", tap=False),
     Transition("dealt", (P.DEALING,), P.HOLE_CARD, tap=False),
     Transition("deal_goes_on", (P.SIDE_WAGERS,), P.DEALING, tap=False),

@@ -35,7 +35,15 @@ from devices.events import Sense
 KEY_LENGTH = 128
 ANYBODY = frozenset(Role)
 """Whoever it takes: what is expected does not depend on who asks."""
-SWAP_TAPS = ("take_from_shuffler", "offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe")
+SWAP_TAPS = (
+    "take_from_shuffler",
+    "offer_cut",
+    "cut",
+    "recut",
+    "insert_cutting_card",
+    "load_shoe",
+    "take_in_hand",
+)
 """What a fault that blocks the next swap stops."""
 
 
@@ -178,11 +186,11 @@ def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
 
 
 def _after_start_shuffle(draft: Draft, before: TableState) -> None:
-    draft.command(draft.rules.shuffler, "settings")
+    draft.ask_shuffler("settings")
 
 
 def _after_take(draft: Draft, before: TableState) -> None:
-    draft.command(draft.rules.shuffler, "release", {"token": draft.facts[0].data["token"]})
+    draft.ask_shuffler("release", {"token": draft.facts[0].data["token"]})
 
 
 def _after_settled(draft: Draft, before: TableState) -> None:
@@ -241,6 +249,7 @@ CLAUSES = {
     "recut": "58 Pa. Code 633a.5",
     "insert_cutting_card": "13:69F-2.5(d)",
     "load_shoe": "13:69F-2.5(d)",
+    "take_in_hand": "13:69F-2.6A(b)",
     **dict.fromkeys(("burn", "dealer_change"), "58 Pa. Code 685a.7(c)"),
     "bets_closed": "13:69F-2.6",
     "side_wagers_settled": "13:69F-2.23(e)",
@@ -302,7 +311,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return opening.examples(rules, state, event)
         case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
             return closing.examples(rules, state, event)
-        case "load_shuffler" | "load_shoe" | "reshuffle_by_hand":
+        case "load_shuffler" | "load_shoe" | "take_in_hand" | "reshuffle_by_hand":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
         case "offer_cut":
             seats = [s.removeprefix("box ") for s in cut_order(rules, state) if s not in state.declined]
@@ -324,7 +333,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case "collect_rack":
             backs = "" if Sense.BACK in rules.shoe_senses else " other_backs=0"
             taps: list[tuple[str, Args]] = [(f"gauge=full|short|over{backs}", {"gauge": "full"})]
-            if not state.device(rules.shoe).up and not state.shoe.empty:
+            if state.silent(rules.shoe) and not state.shoe.empty:
                 said = {"gauge": "full", "shoe_empty": True}
                 taps = [(f"gauge=full|short|over shoe_empty=true{backs}", said)]
             return taps

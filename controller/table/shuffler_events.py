@@ -122,8 +122,9 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
     if sum(event.backs.values()) != event.count:
         return "report_incomplete", f"back colours of {sum(event.backs.values())} cards only"
     foreign = {back: n for back, n in event.backs.items() if back != rules.back(batch)}
-    if foreign == {rules.back(rules.other(batch)): event.count}:
-        return "wrong_batch", f"all cards are {rules.back(rules.other(batch))}: that is the other batch"
+    other = rules.other(batch)
+    if other is not None and foreign == {rules.back(other): event.count}:
+        return "wrong_batch", f"all cards are {rules.back(other)}: that is the other batch"
     if foreign:
         shown = ", ".join(f"{n} {back}" for back, n in sorted(foreign.items()))
         return "wrong_back_in_shuffler", f"cards of another back: {shown}"
@@ -216,11 +217,11 @@ def command_ended(draft: Draft, name: str, outcome: Outcome) -> None:
             return
         if answer is None:
             draft.latch("start_unknown", "no answer to start", batch=draft.state.shuffler.batch)
-        draft.command(draft.rules.shuffler, "status")  # it must be seen to have started (S4)
+        draft.ask_shuffler("status")  # it must be seen to have started (S4)
     elif name == "status" and stage is Cycle.STARTING and answer is not None:
         _reconcile_start(draft, answer)
     elif name == "release" and answer is None and not isinstance(outcome, Refused | NotSent):
-        draft.command(draft.rules.shuffler, "status")
+        draft.ask_shuffler("status")
     elif name == "status" and answer is not None:
         _reconcile_release(draft, answer)
         inside = answer.get("inside")
@@ -252,7 +253,7 @@ def _check_settings(draft: Draft, answer: Mapping[str, Any] | None) -> None:
         batch = draft.state.shuffler.batch
         draft.latch("settings_mismatch", "; ".join(wrong), batch=batch, device=draft.rules.shuffler)
         return
-    draft.command(draft.rules.shuffler, "status")
+    draft.ask_shuffler("status")
 
 
 def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
@@ -276,7 +277,7 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
         cause = f"the cycle counter is {counter}, but this table knows of {known}"
         draft.latch("foreign_cycle", cause, batch=draft.state.shuffler.batch, device=draft.rules.shuffler)
     draft.add("shuffler_checked", {"counter": counter, "batch": draft.state.shuffler.batch})
-    draft.command(draft.rules.shuffler, "start", {"token": draft.state.shuffler.token})
+    draft.ask_shuffler("start", {"token": draft.state.shuffler.token})
 
 
 def _reconcile_start(draft: Draft, status: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ class Place(StrEnum):
     IN_HAND = "in_hand"
     SHUFFLER = "shuffler"
     SHOE = "shoe"
+    """In the shoe, or in the dealer's hand where cards are dealt from it."""
     TABLE = "table"
     RACK = "rack"
     ASIDE = "aside"
@@ -340,6 +341,10 @@ class TableState:
     def device(self, device: str) -> Device:
         """What is known of a device, also of one never seen."""
         return self.devices.get(device, Device())
+
+    def silent(self, device: str | None) -> bool:
+        """Whether a device that this table has does not answer."""
+        return device is not None and not self.device(device).up
 
 
 def initial(rules: TableRules, seq: int = 0) -> TableState:

@@ -241,10 +241,10 @@ class Dealer:
                 yield from self._round()
             yield from self._end_of_shoe(batch)
             if number < self.shoes:
-                other = rules.other(batch)
+                other = second if batch == first else first
                 yield from self._swap(taken=other, loaded=batch)
                 batch = other
-        yield from self._close(rules.other(batch))
+        yield from self._close(second if batch == first else first)
 
     def _open(self, first: str, second: str) -> Script:
         """S1: the devices inspected; each batch prepared and washed; then A shuffled, B after it."""

@@ -81,6 +81,8 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         ports = {device.id: Path(short) / device.id for device in asked.devices}
         plain = tomllib.loads(table)
         drivers = {device.id: device.spec.name for device in asked.devices}
+        assert asked.rules.shoe is not None
+        assert asked.rules.shuffler is not None
         shoe = drivers[asked.rules.shoe] if drivers[asked.rules.shoe] in SHOES else MANAGED_SHOE
         plain["devices"] = {
             asked.rules.shoe: {"driver": shoe},

@@ -46,6 +46,8 @@ class Felt:
         self.shoe_wire = BeeTek(self.shoe) if shoe == BEE_TEK else ManagedShoe(self.shoe, decks=rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
         self.reader = HoleCardReader(now=now)
+        assert rules.shoe is not None
+        assert rules.shuffler is not None
         self.wires: dict[str, ManagedShoe | ManagedShuffler | ManagedReader | BeeTek] = {
             rules.shoe: self.shoe_wire,
             rules.shuffler: self.shuffler_wire,

@@ -19,12 +19,13 @@ from devices import events as ev
 from tests.support.table import Table, table_rules
 
 ROLES = frozenset({Role.SUPERVISOR})
-NEEDS_MORE = {"clear", "side_wagers_settled", "peek", "no_reader"}
+NEEDS_MORE = {"clear", "side_wagers_settled", "peek", "no_reader", "take_in_hand"}
 """Taps that some of these tables have no fault, no wager or no device for."""
 MACHINE = {"maker": "Acme", "model": "V1", "serial": "7", "operator": "ann"}
 SEALED = {"at": "2030-01-01", "seal": "S1", "seal_intact": "true"}
 CERTIFICATE = {**MACHINE, **SEALED, "decks": 1, "cards": 52, "result": "ok"}
 EXAMPLES = {
+    "take_in_hand": [{"batch": "A"}, {"batch": "B"}],
     "load_shuffler": [{"batch": "A"}, {"batch": "B"}, {"batch": "C"}],
     "offer_cut": [{"box": "1"}, {"box": "3"}, {"box": "dealer"}, {}],
     "cut": [{"position": 26}, {"position": 9}],
@@ -120,7 +121,7 @@ def end_of_the_day(t: Table) -> None:
 def test_the_machine_allows_a_tap_exactly_when_the_rules_accept_it(settle_first, senses):
     met = one_of_each_phase(settle_first)
     rules = table_rules(settle_first=settle_first, shoe_senses=senses)
-    wanted = set(Phase) if settle_first else set(Phase) - {Phase.SIDE_WAGERS}
+    wanted = set(Phase) - {Phase.ROUND_BURN} - (set() if settle_first else {Phase.SIDE_WAGERS})
     assert set(met) == wanted
     machine = TableMachine(rules, initial(rules))
     accepted = set()

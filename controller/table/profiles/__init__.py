@@ -29,6 +29,14 @@ class CutPolicy(StrEnum):
     HAND_SHUFFLED = "hand-shuffled"
 
 
+class Burn(StrEnum):
+    """When a card is burned (R-23, R-79): after each load, before the first card of each round, or never."""
+
+    EACH_LOAD = "each-load"
+    EACH_ROUND = "each-round"
+    NEVER = "never"
+
+
 class Discretionary(StrEnum):
     """What a shuffle at the licensee's choice does with the batch (S5, two readings)."""
 
@@ -59,14 +67,18 @@ class TableRules:
     table: str
     boxes: int
     decks: int
-    batches: tuple[BatchRules, BatchRules]
+    batches: tuple[BatchRules, ...]
     profile: str = "nj-casino"
     mode: str = "two-batch-shoe"
+    game: str = "blackjack"
     wagers: tuple[str, ...] = ()
     settle_first: bool = False
     first_card: FirstCardPolicy = FirstCardPolicy.PLAY_ONE_ROUND
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
+    burn: Burn = Burn.EACH_LOAD
+    cutting_card: bool = True
+    """Whether a cutting card is in use: at casino nights it is optional (R-79)."""
     cut: CutPolicy = CutPolicy.ALWAYS
     last_cutter: str = DEALER
     """Who cuts when nobody accepts, 13:69F-2.5(f): the dealer, or "supervisor" (R-18, two readings)."""
@@ -83,16 +95,44 @@ class TableRules:
     """Device id of the hole-card reader, if there is one."""
     reader_discloses: bool = False
     """Whether that reader could have shown a value to a player: a misuse then voids the round (R-36a)."""
-    shoe: str = "shoe"
+    shoe: str | None = "shoe"
+    """Device id of the shoe; None where nobody but the dealer counts: from the hand, or a plain shoe."""
     shoe_senses: frozenset[Sense] = frozenset(Sense)
-    shuffler: str = "shuffler"
+    shuffler: str | None = "shuffler"
+    """Device id of the shuffler; a continuous one is the shoe as well. None: shuffled by hand."""
     allowed: Mapping[str, tuple[Identity, ...]] = field(default_factory=dict)
     """The approved devices by device id; a device that is not in it is not compared."""
 
     @property
     def devices(self) -> tuple[str, ...]:
         """The table's devices by id: each can hold cards, and is inspected each gaming day (R-42)."""
-        return (self.shoe, self.shuffler, *(() if self.reader is None else (self.reader,)))
+        named = (self.shoe, self.shuffler, self.reader)
+        return tuple(dict.fromkeys(device for device in named if device is not None))
+
+    @property
+    def night(self) -> bool:
+        """A casino night of 13:47-20.22: a regime of its own."""
+        return self.profile == "nj-casino-night"
+
+    @property
+    def continuous(self) -> bool:
+        """One device shuffles and deals: no cut, no cutting card, no end of the shoe (R-11)."""
+        return self.mode == "continuous"
+
+    @property
+    def per_round(self) -> bool:
+        """One deck a round, the decks alternate every other round (R-52): each shoe lasts one round."""
+        return self.mode == "deck-per-round"
+
+    @property
+    def by_eye(self) -> bool:
+        """No device tells which cards come out: the dealer's taps alone carry the round."""
+        return self.shoe is None
+
+    @property
+    def alone(self) -> bool:
+        """There is one batch: nothing alternates."""
+        return len(self.batches) == 1
 
     @property
     def batch_size(self) -> int:
@@ -104,10 +144,9 @@ class TableRules:
         """Cards that must lie behind the cutting card, 13:69F-2.5(d)."""
         return -(-self.batch_size // 4) - self.cutting_card_tolerance
 
-    def other(self, batch: str) -> str:
-        """The id of the batch that alternates with `batch`."""
-        first, second = self.batches
-        return second.id if batch == first.id else first.id
+    def other(self, batch: str) -> str | None:
+        """The id of the batch that alternates with `batch`, if there are two."""
+        return next((b.id for b in self.batches if b.id != batch), None)
 
     def back(self, batch: str) -> str:
         """The back colour of `batch`."""
