@@ -15,9 +15,9 @@ from typing import Any
 from controller import config
 from controller.journal import verify
 from controller.table.profiles import TableRules
-from simulators.rig.dealer import Stuck
 from simulators.rig.felt import MANAGED_SHOE, SHOES
 from simulators.rig.live import DaemonGone, Live
+from simulators.rig.steps import Stuck
 
 TABLE = """\
 [table]

@@ -26,8 +26,9 @@ from devices.registry import load
 from firmware_bridge.clock import VirtualClock
 from firmware_bridge.transports.mem import MemReceiver, MemTransport
 from simulators.hosts.memory_host import MemoryHost
-from simulators.rig.dealer import Dealer, Stuck
+from simulators.rig.dealer import Dealer
 from simulators.rig.felt import MANAGED_SHOE, Felt
+from simulators.rig.steps import Stuck
 from simulators.rig.view import View
 
 SHUFFLER, READER = "managed-shuffler", "hole-card-reader"

@@ -8,8 +8,8 @@ from controller.table.inputs import Role
 from controller.table.profiles import BatchRules, TableRules
 from simulators import faults
 from simulators.models.cards import Card
-from simulators.rig.dealer import Stuck
 from simulators.rig.stepped import Stepped
+from simulators.rig.steps import Stuck
 
 BATCHES = (BatchRules("A", "red"), BatchRules("B", "blue"))
 SUPERVISOR = frozenset({Role.SUPERVISOR})

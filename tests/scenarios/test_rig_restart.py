@@ -12,9 +12,9 @@ from controller.service import Commander
 from controller.table.inputs import Role
 from controller.table.profiles import BatchRules, TableRules
 from controller.table.state import TableState
-from simulators.rig.dealer import Stuck
 from simulators.rig.facts import comparable
 from simulators.rig.stepped import Stepped
+from simulators.rig.steps import Stuck
 
 BATCHES = (BatchRules("A", "red"), BatchRules("B", "blue"))
 RULES = TableRules("BJ-07", 7, 1, BATCHES)

@@ -7,8 +7,8 @@ import pytest
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import BatchRules, TableRules
 from simulators import faults
-from simulators.rig.dealer import Stuck
 from simulators.rig.stepped import Stepped
+from simulators.rig.steps import Stuck
 
 RULES = TableRules("BJ-07", 7, 1, (BatchRules("A", "red"), BatchRules("B", "blue")))
 

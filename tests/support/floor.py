@@ -10,7 +10,7 @@ from typing import Any
 from controller.cli.client import ask
 from simulators.models.cards import Item
 from simulators.models.shuffler import SECONDS_PER_DECK
-from simulators.rig.dealer import PREPARATION
+from simulators.rig.acts import PREPARATION
 from simulators.rig.demo import Place, on_ptys, set_up
 from simulators.rig.felt import Felt
 from simulators.rig.live import Live

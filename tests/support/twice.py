@@ -49,7 +49,7 @@ class Run:
         senses = load(shoe).senses
         rules = TableRules("BJ-07", 7, decks, BATCHES, settle_first=True, shoe_senses=senses)
         log = both_levels(self.info, self.debug)
-        draws = None if twin is None else twin.world.dealer.draws
+        draws = None if twin is None else twin.world.dealer.acts.draws
         with redirect_stdout(self.printed), redirect_stderr(self.printed):
             self.world = Stepped(rules, seed, 1, shoe=shoe, draws=draws, log=log)
             self.lines = self.world.listen()

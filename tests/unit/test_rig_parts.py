@@ -10,7 +10,7 @@ from simulators.rig import demo
 from simulators.rig.bench import as_text
 from simulators.rig.bench_rows import Row, percentile
 from simulators.rig.bench_wire import angel_eye_stream, packets
-from simulators.rig.dealer import dealer_draws, player_draws, total
+from simulators.rig.blackjack import dealer_draws, player_draws, total
 from simulators.rig.facts import comparable
 from simulators.rig.view import View
 

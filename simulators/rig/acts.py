@@ -1,0 +1,175 @@
+"""What a dealer and the players do at any table, each act a script; a mode puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from random import Random
+
+from devices.events import Sense
+from simulators.models.cards import Card, CuttingCard
+from simulators.rig.felt import Felt
+from simulators.rig.referee import BURN, STUB
+from simulators.rig.steps import Count, Pause, Script, Step, Stuck, Tap, Until
+from simulators.rig.view import View
+
+CARD_S = 1.2
+BETS_S = 12.0
+SETTLE_S = 6.0
+PREPARE_S = 8.0
+"""Seconds that a card, the bets, a settlement, and each step of preparing a batch take."""
+TRIES = 8
+REFUSES_CUT = 0.15
+PREPARATION = ("inspect", "verify", "spread", "player_inspected", "wash")
+"""What is done to each batch before its first shuffle (R-13)."""
+
+
+class Acts:
+    """One dealer at one table; `play` is the script of a mode.
+
+    `draws` are the dealer's own draws round by round; `script_draws` overrides what his hole card says.
+    """
+
+    def __init__(
+        self, felt: Felt, view: View, seed: object, shoes: int, script_draws: Sequence[int] | None = None
+    ) -> None:
+        self.felt, self.view, self.shoes = felt, view, shoes
+        self.draws: list[int] = []
+        self.script_draws = script_draws
+        self.random = Random(f"{seed}/dealer")
+        self.players = Random(f"{seed}/players")
+        self.last_boxes: list[int] = []
+
+    def play(self) -> Script:
+        """Everything from opening to closing."""
+        raise NotImplementedError
+
+    # Devices and batches
+
+    def inspect_devices(self) -> Script:
+        """Each device is inspected before the table opens (R-42)."""
+        for device in self.felt.wires:
+            yield Tap("inspect", {"device": device})
+
+    def prepare(self, batch: str) -> Script:
+        """S1: a fresh batch is inspected, spread and washed."""
+        for event in PREPARATION:
+            yield Tap(event, {"batch": batch})
+            yield Pause(PREPARE_S)
+        self.felt.wash(batch)
+
+    def load_shuffler(self, batch: str) -> Script:
+        """Put the batch in and see its cycle start."""
+        yield Tap("load_shuffler", {"batch": batch})
+        self.felt.load_shuffler(batch)
+        yield from self.shuffle()
+
+    def shuffle(self) -> Script:
+        for _ in range(TRIES):
+            yield Tap("start_shuffle")
+            yield Until(lambda: self.view.cycle in ("running", "proved", "none"), "the cycle to start")
+            if self.view.cycle != "none":
+                return
+        raise Stuck("the shuffler did not start its cycle")
+
+    def take_out(self, taken: str) -> Script:
+        """Wait for the proof of the batch in the shuffler, and take it out."""
+        yield Until(lambda: self.view.cycle == "proved", f"the shuffle of batch {taken}")
+        for _ in range(TRIES):
+            yield Tap("take_from_shuffler")
+            yield None
+            if self.view.taken == taken:
+                break
+        else:
+            raise Stuck(f"the shuffler did not let batch {taken} out")
+        self.felt.take_tray(taken)
+
+    def count_and_close(self) -> Script:
+        """S10: all cards in hand, each batch counted, every device found empty."""
+        for batch, pile in self.felt.piles.items():
+            yield Tap("count_batch", {"batch": batch, "cards": len(pile)})
+        yield Count()
+        for device in self.felt.wires:
+            yield Tap("confirm_empty", {"device": device})
+        yield Tap("close")
+
+    # The cut and the shoe
+
+    def cut_batch(self, batch: str) -> Script:
+        """R-15, R-16: whoever accepts cuts; then the cutting card."""
+        size, least = self.felt.rules.batch_size, self.felt.rules.least_behind_cutting_card
+        yield from self.offer_cut()
+        position = self.players.randint(10, size - 10)
+        yield Tap("cut", {"position": position})
+        self.felt.cut(batch, position)
+        behind = least + self.random.randint(0, max(1, size // 30))
+        yield Tap("insert_cutting_card", {"position": behind})
+        self.felt.insert_cutting_card(batch, behind)
+        yield Pause(PREPARE_S)
+
+    def load_shoe(self, batch: str) -> Script:
+        """The cut batch goes into the shoe, and its first card is burned."""
+        yield Tap("load_shoe", {"batch": batch})
+        self.felt.load_shoe(batch)
+        yield Tap("burn")
+        yield from self.draw(BURN)
+        yield Count()
+
+    def offer_cut(self) -> Script:
+        """R-17: the first to arrive; later whose box had the cutting card, else farthest right, clockwise."""
+        if len(self.view.batches) == 0:
+            yield Tap("offer_cut", {"box": self.players.randint(1, self.felt.rules.boxes)})
+            return
+        seats = sorted(self.last_boxes)
+        at = self.view.cut_at or "dealer"
+        number = seats[-1] if at == "dealer" else int(at.removeprefix("box "))
+        turn = seats.index(number)
+        for seat in seats[turn:] + seats[:turn]:
+            if self.players.random() >= REFUSES_CUT:
+                yield Tap("offer_cut", {"box": seat})
+                return
+            yield Tap("offer_cut", {"box": seat, "refused": True})
+        yield Tap("offer_cut", {"box": "dealer"})
+
+    def end_of_shoe(self, batch: str) -> Script:
+        """S4: the rest goes through the shoe to the rack, faces down; then the whole batch is collected."""
+        while not self.felt.shoe.empty:
+            yield from self.draw(STUB)
+        yield Pause(PREPARE_S)
+        rack = {"gauge": self.felt.rack.gauge(self.felt.rules.batch_size)}
+        looked = {"other_backs": self.felt.other_backs(batch)}
+        yield Tap("collect_rack", rack if Sense.BACK in self.felt.rules.shoe_senses else rack | looked)
+        yield Count()
+        self.felt.empty_rack(batch)
+
+    # Cards
+
+    def must_draw(self, place: str) -> Generator[Step, None, str]:
+        face = yield from self.draw(place)
+        if face is None:
+            raise Stuck("the shoe ended in the middle of a round")
+        return face
+
+    def draw(self, place: str) -> Generator[Step, None, str | None]:
+        """One card to `place`; its face, or None when none comes. The cutting card is set aside."""
+        while True:
+            item = self.felt.draw(place)
+            yield None
+            if isinstance(item, CuttingCard) and place != STUB:
+                yield from self.say_where(place)
+                if self.view.phase == "shoe_end":
+                    return None
+                continue
+            if isinstance(item, Card):
+                yield Pause(CARD_S)
+                return self.view.last_card or item.face
+            return None
+
+    def say_where(self, place: str) -> Script:
+        """In a hand after the initial deal only the dealer knows where the cutting card came out.
+
+        That it came out at all he says where the shoe does not sense it.
+        """
+        sensed = Sense.CUT_CARD in self.felt.rules.shoe_senses
+        if not sensed or (self.view.phase == "playing" and self.view.cut_at is None):
+            box = {} if place == BURN else {"box": place.removeprefix("box ")}
+            yield Tap("cutting_card_at", box)

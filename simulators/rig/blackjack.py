@@ -1,0 +1,83 @@
+"""A round of blackjack as the simulated dealer and players play it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from simulators.rig.acts import BETS_S, SETTLE_S, Acts
+from simulators.rig.steps import Count, Pause, Script, Step, Tap
+
+
+def total(faces: Sequence[str]) -> tuple[int, bool]:
+    """The best count of a hand and whether an ace counts eleven in it."""
+    points = sum(10 if face[0] in "TJQK" else 1 if face[0] == "A" else int(face[0]) for face in faces)
+    soft = points <= 11 and any(face[0] == "A" for face in faces)
+    return (points + 10 if soft else points), soft
+
+
+def player_draws(faces: Sequence[str], up: str) -> bool:
+    """Simple strategy: stand on 17, on soft 18, and on 12 against a weak dealer."""
+    points, soft = total(faces)
+    if soft:
+        return points < 18
+    weak = up[0] in "23456"
+    return points < (12 if weak else 17)
+
+
+def dealer_draws(faces: Sequence[str]) -> bool:
+    """The dealer draws to 17 and stands on all 17s."""
+    return total(faces)[0] < 17
+
+
+class Blackjack(Acts):
+    """Acts of a table where blackjack is played."""
+
+    def round(self) -> Script:
+        """S2, and S3 when the cutting card comes out in it."""
+        rules = self.felt.rules
+        most = max(1, min(rules.boxes, rules.least_behind_cutting_card // 4 - 1))
+        boxes = sorted(self.players.sample(range(1, rules.boxes + 1), self.players.randint(1, most)))
+        yield Pause(BETS_S)
+        yield Tap("bets_closed", {"boxes": ",".join(map(str, boxes))})
+        self.last_boxes = boxes
+        self.felt.referee.round_begins()
+        hands: dict[str, list[str]] = {f"box {n}": [] for n in boxes}
+        mine: list[str] = []
+        for place in (*hands, "dealer", *hands):
+            face = yield from self.draw(place)
+            if face is None:
+                self.felt.referee.round_over()
+                return
+            hands.get(place, mine).append(face)
+        if self.view.phase == "side_wagers":
+            yield Pause(SETTLE_S)
+            yield Tap("side_wagers_settled")
+        hole = yield from self.draw("dealer")
+        natural = yield from self.look(mine[0])
+        for place, hand in hands.items():
+            while not natural and total(hand)[0] != 21 and player_draws(hand, mine[0]):
+                hand.append((yield from self.must_draw(place)))
+        mine.append(hole or "")
+        yield from self.own_hand(mine, all_bust=all(total(hand)[0] > 21 for hand in hands.values()))
+        yield Pause(SETTLE_S)
+        yield Tap("round_settled")
+        self.felt.pick_up()
+        yield Count()
+
+    def look(self, up: str) -> Generator[Step, None, bool]:
+        """R-25: with an ace or ten up, whether the reader tells that the dealer has a natural."""
+        if self.felt.rules.reader is None or up[0] not in "ATJQK":
+            return False
+        natural = self.felt.look()
+        yield None
+        return natural
+
+    def own_hand(self, hand: list[str], *, all_bust: bool) -> Script:
+        before = len(hand)
+        if self.script_draws is not None:
+            for _ in range(self.script_draws[len(self.draws)]):
+                hand.append((yield from self.must_draw("dealer")))  # noqa: PERF401 - each waits for its fact
+        elif not all_bust:
+            while dealer_draws(hand):
+                hand.append((yield from self.must_draw("dealer")))
+        self.draws.append(len(hand) - before)

@@ -1,0 +1,49 @@
+"""The script of `two-batch-shoe`: one batch is dealt while the other is shuffled, and they alternate."""
+
+from __future__ import annotations
+
+from simulators.rig.acts import PREPARE_S
+from simulators.rig.blackjack import Blackjack
+from simulators.rig.steps import Pause, Script, Tap
+
+
+class TwoBatchShoe(Blackjack):
+    """S1 to S4 and S10 with two batches, a shuffler and a shoe."""
+
+    def play(self) -> Script:
+        rules = self.felt.rules
+        first, second = (batch.id for batch in rules.batches)
+        yield from self.open(first, second)
+        batch = first
+        for number in range(1, self.shoes + 1):
+            yield from self.cut_batch(batch)
+            yield from self.load_shoe(batch)
+            while self.view.phase == "between_rounds":
+                yield from self.round()
+            yield from self.end_of_shoe(batch)
+            if number < self.shoes:
+                other = second if batch == first else first
+                yield from self.swap(taken=other, loaded=batch)
+                batch = other
+        yield from self.close(second if batch == first else first)
+
+    def open(self, first: str, second: str) -> Script:
+        """S1: the devices inspected; each batch prepared and washed; then A shuffled, B after it."""
+        yield from self.inspect_devices()
+        yield Tap("open")
+        for batch in (first, second):
+            yield from self.prepare(batch)
+        yield from self.load_shuffler(first)
+        yield from self.swap(taken=first, loaded=second)
+
+    def swap(self, *, taken: str, loaded: str) -> Script:
+        """S4: take the shuffled batch out, put the other in and see its cycle start."""
+        yield from self.take_out(taken)
+        yield from self.load_shuffler(loaded)
+        yield Pause(PREPARE_S)
+
+    def close(self, stored: str) -> Script:
+        """S10: the batch in the shuffler is taken out before all is counted."""
+        yield Tap("close")
+        yield from self.take_out(stored)
+        yield from self.count_and_close()

@@ -1,0 +1,46 @@
+"""What the simulated dealer can do next, and how his scripts are written: a generator of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    event: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> Tap:
+        """A tap as `expected` and `cutcard do` write it."""
+        event, *pairs = text.split()
+        return cls(event, dict(pair.split("=", 1) for pair in pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Wait for what no tap can bring."""
+
+    ready: Callable[[], bool]
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A quiet point: the controller's custody must equal the cards on the felt."""
+
+
+Step = Tap | Until | Pause | Count | None
+"""None only waits until everything is journaled."""
+Script = Generator[Step, None, None]
+
+
+class Stuck(Exception):
+    """The dealer cannot go on; the text says where and why."""
