@@ -103,7 +103,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     problems = [
         *_table(file.table),
         *_rules(file.rules),
-        *_cards(file.cards),
+        *_cards(file.cards, double_shoe=_double_shoe(file.devices, specs)),
         *eligibility.decks(counts or [file.cards.decks_per_batch], file.table.wagers, floor),
         *eligibility.exclusions(file.table.wagers),
         *_mode(file, counts, [spec.role for spec in specs.values() if spec is not None]),
@@ -114,7 +114,11 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         *_later(file),
     ]
     table, switches, first = file.table, file.rules, counts[0] if counts else None
-    batches = [BatchRules(b.id, b.back) for b in file.cards.batch if b.id is not None and b.back is not None]
+    batches = [
+        BatchRules(b.id, b.back, b.cutting_card or file.cards.cutting_card or "")
+        for b in file.cards.batch
+        if b.id is not None and b.back is not None
+    ]
     socket = _socket(file)
     if problems or table.id is None or first is None or len(batches) != 2 or socket is None:
         return None, problems
@@ -222,10 +226,16 @@ def _clock(text: str) -> time | None:
     return time.fromisoformat(text)
 
 
-def _cards(cards: Cards) -> Iterator[Problem]:
+def _double_shoe(devices: Mapping[str, Device], specs: Mapping[str, DriverSpec | None]) -> bool:
+    """Whether the shoe has two sides; a device whose driver is unknown may be the shoe."""
+    roles = {name: "shoe" if spec is None else spec.role for name, spec in specs.items()}
+    return any(device.sides == 2 and roles[name] == "shoe" for name, device in devices.items())
+
+
+def _cards(cards: Cards, *, double_shoe: bool) -> Iterator[Problem]:
     if cards.decks_per_batch is None and any(b.decks is None for b in cards.batch or [Batch()]):
         yield Problem("is missing: the number of decks in each batch", key="cards.decks_per_batch")
-    if cards.cutting_card is None:
+    if cards.cutting_card is None and not double_shoe:
         yield Problem("is missing: the colour of the cutting card", "13:69F-2.2(a)", "cards.cutting_card")
     for index, batch in enumerate(cards.batch):
         yield from _named(f"cards.batch[{index + 1}].id", batch.id, 'the name of the batch, e.g. "A"')
@@ -235,7 +245,8 @@ def _cards(cards: Cards) -> Iterator[Problem]:
     if len(set(ids)) < len(ids):
         yield Problem("two batches have the same id", key="cards.batch")
     backs = [batch.back for batch in cards.batch]
-    yield from _at("cards.cutting_card", eligibility.cutting_card(cards.cutting_card, backs, cards.edge))
+    own = [batch.cutting_card for batch in cards.batch]
+    yield from eligibility.cutting_cards(cards.cutting_card, own, backs, cards.edge, double_shoe=double_shoe)
 
 
 def _mode(file: File, counts: list[int | None], roles: list[str]) -> Iterator[Problem]:

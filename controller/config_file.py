@@ -51,6 +51,7 @@ class Batch(Section):
     id: str | None = None
     back: str | None = None
     decks: int | None = None
+    cutting_card: str | None = None
 
 
 class Cards(Section):
@@ -162,7 +163,7 @@ def _shape_problem(kind: str, loc: tuple[int | str, ...], value: Any) -> Problem
     near = difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)
     if near:
         return Problem(f"there is no such key; did you mean {near[0]}?", key=key)
-    everywhere = {path.rpartition(".")[2]: path for path in keys()}
+    everywhere = {path.rpartition(".")[2]: path for path in reversed([*keys()])}
     if far := difflib.get_close_matches(name, everywhere, n=1, cutoff=0.75):
         return Problem(f"there is no such key here; did you mean {everywhere[far[0]]}?", key=key)
     return Problem(f"there is no such key; known are {', '.join(siblings)}", key=key)

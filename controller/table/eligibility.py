@@ -18,6 +18,7 @@ MOST_DECKS = 8
 """Our own limit, decks a batch: the largest shoe and shuffler in use."""
 MOST_BOXES = 7
 """Boxes on a blackjack layout."""
+DOUBLE_SHOE = "58 Pa. Code 633a.3(c)"
 
 ANY_DECKS = frozenset(range(1, 2 * MOST_DECKS + 1))
 """What one batch or both together may have."""
@@ -142,7 +143,36 @@ def batches(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[P
 
 def double_shoe(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[Problem]:
     """R-51: a shoe with two sides takes two batches of equal decks and different backs."""
-    return [replace(problem, clause="58 Pa. Code 633a.3(c)") for problem in batches(backs, counts)]
+    return [replace(problem, clause=DOUBLE_SHOE) for problem in batches(backs, counts)]
+
+
+def cutting_cards(
+    common: str | None,
+    own: Sequence[str | None],
+    backs: Sequence[str | None],
+    edge: str | None,
+    *,
+    double_shoe: bool,
+) -> list[Problem]:
+    """R-02, R-51: `common` is in use with every batch; a double shoe has one a side, each batch its `own`.
+
+    Whether `common` may be missing is judged elsewhere.
+    """
+    if double_shoe:
+        clause, why = DOUBLE_SHOE, "a double shoe has one a side: each batch names its own instead"
+    else:
+        clause, why = "13:69F-2.2(a)", "one cutting card is in use: cards.cutting_card names it"
+    places = [("cards.cutting_card", common, not double_shoe)]
+    places += [(f"cards.batch[{n}].cutting_card", colour, double_shoe) for n, colour in enumerate(own, 1)]
+    found = []
+    for key, colour, wanted in places:
+        if colour is None and wanted and double_shoe:
+            found.append(Problem("is missing: the colour of the cutting card", clause, key))
+        elif colour is not None and not wanted:
+            found.append(Problem(why, clause, key))
+        else:
+            found += [replace(problem, key=key) for problem in cutting_card(colour, backs, edge)]
+    return found
 
 
 def cutting_card(colour: str | None, backs: Sequence[str | None], edge: str | None) -> list[Problem]:

@@ -187,7 +187,10 @@ def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> J
             "13:69F-2.5(d)",
             (f"insert_cutting_card position={least}..{rules.batch_size - 1}",),
         )
-    return {"position": behind}
+    batch = state.taken
+    if not rules.double_shoe or batch is None:
+        return {"position": behind}
+    return {"position": behind, "batch": batch, "cutting_card": rules.batch(batch).cutting_card}
 
 
 def _judge_take_in_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

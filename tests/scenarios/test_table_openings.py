@@ -12,6 +12,7 @@ import pytest
 from controller.table.checkpoint import checkpoint, restore
 from controller.table.draft import Decision
 from controller.table.inputs import Hour, Input, Refusal, Role
+from controller.table.profiles import BatchRules
 from controller.table.state import Place
 from devices import events as ev
 from tests.support.table import Table, table_rules
@@ -433,3 +434,24 @@ def test_a_batch_that_gets_too_old_at_its_cut_is_not_dealt():
     t.start()
     play(t, "B")
     assert t.state.shoe.batch == "B"
+
+
+# --- R-51 ---
+
+
+@pytest.mark.rule("R-51")
+@pytest.mark.parametrize("double_shoe", [True, False])
+def test_the_journal_tells_which_sides_cutting_card_went_in(double_shoe: bool):
+    sides = (BatchRules("A", "red", "yellow"), BatchRules("B", "blue", "green"))
+    t = Restarting(table_rules(double_shoe=double_shoe, batches=sides))
+    t.boot()
+    t.links_up()
+    t.open()
+    shuffled(t, "A")
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    play(t, "A")
+    swap(t)
+    inserted = [fact.data for fact in t.facts if fact.kind == "insert_cutting_card"]
+    told = [(data.get("batch"), data.get("cutting_card")) for data in inserted]
+    assert told == ([("A", "yellow"), ("B", "green")] if double_shoe else [(None, None)] * 2)

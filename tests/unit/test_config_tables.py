@@ -293,7 +293,16 @@ NAMES: list[tuple[dict[str, Any], str, str]] = [
         "table.decks_per_batch",
         "there is no such key here; did you mean cards.decks_per_batch?",
     ),
-    ({"cards__batch__0__colour": "red"}, "cards.batch[1].colour", NO_KEY + "known are id, back, decks"),
+    (
+        {"cards__batch__0__colour": "red"},
+        "cards.batch[1].colour",
+        NO_KEY + "known are id, back, decks, cutting_card",
+    ),
+    (
+        {"rules__cutting_card": "yellow"},
+        "rules.cutting_card",
+        "there is no such key here; did you mean cards.cutting_card?",
+    ),
     (
         {"table__mode": "two-batch-shoo"},
         "table.mode",
@@ -441,6 +450,7 @@ USES: dict[str, Any] = {
     "cards.batch.id": "C",
     "cards.batch.back": "green",
     "cards.batch.decks": 8,
+    "cards.batch.cutting_card": "green",
     "devices.driver": "angel-eye",
     "devices.port": "socket:10.0.0.7:4001",
     "devices.sides": 2,
@@ -477,6 +487,13 @@ def test_every_key_is_read_by_something() -> None:
         assert examine(changed(**copy.deepcopy(listed), **{path: value})) != before, key
 
 
+DOUBLE = {
+    "devices__shoe__sides": 2,
+    "cards__cutting_card": None,
+    "cards__batch__0__cutting_card": "yellow",
+    "cards__batch__1__cutting_card": "green",
+}
+"""A double shoe, and what it asks of the cards."""
 READER = {"driver": "hole-card-reader", "port": "socket:10.0.0.7:4003"}
 
 
@@ -497,7 +514,7 @@ def test_switches_are_taken_over_and_have_the_stricter_reading_as_default() -> N
             "least_cycle_s": 90,
             "day_starts": "23:59",
         },
-        devices__shoe__sides=2,
+        **DOUBLE,
         devices__eye={**READER, "discloses": True},
     )
     rules = found.rules
@@ -569,8 +586,54 @@ def test_a_double_shoe_wants_equal_decks_and_different_backs() -> None:
     assert double_shoe(["red", "blue"], [6, 6]) == []
     found = double_shoe(["red", "Red"], [6, 8])
     assert [problem.clause for problem in found] == ["58 Pa. Code 633a.3(c)"] * 2
-    found = problems(devices__shoe__sides=2, cards__batch__1__back="red", cards__batch__1__decks=8)
+    found = problems(**DOUBLE, cards__batch__1__back="red", cards__batch__1__decks=8)
     assert [problem.clause for problem in found] == ["13:69F-2.2(d)1", "13:69F-2.2(d)2"]
+
+
+SIDE = "58 Pa. Code 633a.3(c)"
+ONE = "13:69F-2.2(a)"
+MISSING = "is missing: the colour of the cutting card"
+CUTTING_CARDS: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
+    (
+        {"devices__shoe__sides": 2},
+        [
+            ("cards.cutting_card", "a double shoe has one a side: each batch names its own instead", SIDE),
+            ("cards.batch[1].cutting_card", MISSING, SIDE),
+            ("cards.batch[2].cutting_card", MISSING, SIDE),
+        ],
+    ),
+    (
+        {"devices__shoe__sides": 2, "cards__cutting_card": None, "cards__batch__1__cutting_card": "green"},
+        [("cards.batch[1].cutting_card", MISSING, SIDE)],
+    ),
+    (
+        {**DOUBLE, "cards__batch__0__cutting_card": "Blue", "cards__batch__1__cutting_card": "white"},
+        [
+            (
+                "cards.batch[1].cutting_card",
+                "the cutting card is Blue like the backs of a batch: take another colour",
+                ONE,
+            ),
+            (
+                "cards.batch[2].cutting_card",
+                "the cutting card is white like the edges of the cards: take another",
+                ONE,
+            ),
+        ],
+    ),
+    (
+        {"cards__batch__1__cutting_card": "green"},
+        [("cards.batch[2].cutting_card", "one cutting card is in use: cards.cutting_card names it", ONE)],
+    ),
+]
+
+
+@pytest.mark.rule("R-02", "R-51")
+def test_a_double_shoe_has_a_cutting_card_for_each_side_and_another_shoe_one() -> None:
+    for changes, told in CUTTING_CARDS:
+        assert problems(**changes) == [Problem(text, clause, key) for key, text, clause in told]
+    assert [batch.cutting_card for batch in good(**DOUBLE).rules.batches] == ["yellow", "green"]
+    assert [batch.cutting_card for batch in good().rules.batches] == ["yellow", "yellow"]
 
 
 def test_the_list_of_approved_devices() -> None:

@@ -46,8 +46,11 @@ class Discretionary(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BatchRules:
+    """`cutting_card` is the colour of the one that goes into this batch: a double shoe has one a side."""
+
     id: str
     back: str
+    cutting_card: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +153,8 @@ class TableRules:
 
     def back(self, batch: str) -> str:
         """The back colour of `batch`."""
-        return next(b.back for b in self.batches if b.id == batch)
+        return self.batch(batch).back
+
+    def batch(self, batch: str) -> BatchRules:
+        """The batch with that id."""
+        return next(b for b in self.batches if b.id == batch)

@@ -129,13 +129,16 @@ MACHINES: tuple[Rule, ...] = (
         clause="58 Pa. Code 633a.3(c); 13:69F-2.15(a)",
         code=(
             T + "eligibility:double_shoe",
+            T + "eligibility:cutting_cards",
+            T + "judges:_judge_insert",
             T + "shoe_events:_card",
         ),
         journal=(
+            "insert_cutting_card",
             "card_drawn",
             "collect_rack",
         ),
-        left_out="in part: the segregated area alone; a table with both sides loaded is not built",
+        left_out="in part: cutting cards and segregated area; a table with both sides loaded is not built",
     ),
     Rule(
         "R-52",
