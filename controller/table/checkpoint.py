@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, cast
 
@@ -28,6 +28,11 @@ from controller.table.state import (
     TableState,
 )
 
+_FIELDS: dict[type, tuple[str, ...]] = {
+    cls: tuple(f.name for f in fields(cls))
+    for cls in (Batch, Dealt, Device, Fault, Pending, Proof, Round, Shoe, Shuffler, TableState)
+}
+
 
 def checkpoint(state: TableState) -> dict[str, Any]:
     """The whole state as plain data, for the checkpoint fact. Holds no unseen card at a shoe's end."""
@@ -35,8 +40,9 @@ def checkpoint(state: TableState) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    names = _FIELDS.get(type(value))
+    if names is not None:
+        return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, dict):
@@ -51,7 +57,7 @@ def restore(plain: Mapping[str, Any]) -> TableState:
     round_ = plain["round"]
     return TableState(
         **{
-            **{f.name: plain[f.name] for f in fields(TableState) if f.name in plain},
+            **{name: plain[name] for name in _FIELDS[TableState] if name in plain},
             "phase": Phase(plain["phase"]),
             "batches": {k: _batch(v) for k, v in plain["batches"].items()},
             "shuffler": Shuffler(**{**plain["shuffler"], "stage": Cycle(plain["shuffler"]["stage"])}),

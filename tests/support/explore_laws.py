@@ -63,12 +63,17 @@ class Room(NamedTuple):
 
     def key(self, name: Any, *, again: bool) -> tuple[Any, ...]:
         """The memory with the batches by other names."""
-        sets = (self.shuffled, self.cut, self.certified, self.by_hand)
-        rest = self._replace(last=None, shoe=name(self.shoe), shuffled=NONE, cut=NONE, certified=NONE)
-        steps = tuple(sorted((name(batch), n) for batch, n in self.steps))
-        named = (frozenset(map(name, each)) for each in sets)
-        by_choice = self.by_choice and again
-        return (*named, *rest._replace(by_hand=NONE, steps=steps, by_choice=by_choice, hidden=NONE))
+        return self._replace(
+            last=None,
+            shoe=name(self.shoe),
+            shuffled=frozenset(map(name, self.shuffled)),
+            cut=frozenset(map(name, self.cut)),
+            steps=tuple(sorted((name(batch), n) for batch, n in self.steps)),
+            certified=frozenset(map(name, self.certified)),
+            by_hand=frozenset(map(name, self.by_hand)),
+            by_choice=self.by_choice and again,
+            hidden=NONE,
+        )
 
     def ready(self, batch: str) -> bool:
         """Whether the batch went through one of the two ways of 13:69F-2.4(a)."""

@@ -116,10 +116,13 @@ def moves(
     busy = bool(state.pending)
     if not busy or budget:
         for move in _others(rules, state, taps, letting_out):
-            cost = max(move.cost, busy)
-            if cost <= budget:
-                given = move.given() if callable(move.given) else move.given
-                yield Move(move.name, given, cost, move.means)
+            cost = move.cost or int(busy)
+            if cost > budget:
+                continue
+            if callable(move.given):
+                yield Move(move.name, move.given(), cost, move.means)
+            else:
+                yield move if cost == move.cost else move._replace(cost=cost)
     yield from (move for move in _ends(rules, state) if move.cost <= budget)
 
 
