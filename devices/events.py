@@ -18,6 +18,8 @@ RANKS = "A23456789TJQK"
 SUITS = "CDHS"
 DECK: tuple[str, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
 """The 52 cards of a deck, suits in the order clubs, diamonds, hearts, spades, each from ace to king."""
+JOKER = "XJ"
+"""The card of no suit that some games add to a deck."""
 
 RAW_LIMIT = 64
 """Bytes of `raw` that a run of garbage or text keeps."""
@@ -197,6 +199,14 @@ class BatchReleased(DeviceEvent):
 
     count: int | None = None
     inside: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CardsReturned(DeviceEvent):
+    """`count` used cards went back into a continuous shuffler, which holds `inside` cards then."""
+
+    count: int
+    inside: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -84,6 +84,12 @@ PEEKS = [
     {"n": 2, "t": 61900, "k": "peek", "result": "natural"},
 ]
 
+CONTINUOUS = [
+    {"n": 7, "t": 132600, "k": "start", "cycle": 1057, "token": TOKEN},
+    {"n": 8, "t": 134000, "k": "card", "c": "8S", "b": "red"},
+    {"n": 9, "t": 135000, "k": "returned", "count": 22, "inside": 290},
+]
+
 
 def image(product: str, version: tuple[int, int, int], body: bytes) -> bytes:
     """An image file (section 4.6): header, body, the protected product, the hash."""
@@ -144,6 +150,25 @@ VECTORS: list[tuple[str, int, int, int, int, object]] = [
     ("try at the next restart", 2, 1, 83, 0, {"hash": IMAGE_HASH, "confirm": False}),
     ("make what runs stay", 2, 1, 84, 0, {"hash": IMAGE_HASH, "confirm": True}),
     ("group missing", 1, 1, 85, 0, {"rc": 8}),
+    (
+        "identity answer of a continuous shuffler",
+        1, 64, 96, 0,
+        {"vendor": "Cutcard", "product": "SIM-CONTINUOUS", "serial": "CS0001", "firmware": "1.0.0", "boot": 7,
+         "protocol": 1, "class": "continuous"},
+    ),
+    ("continuous status", 0, 66, 97, 0, {}),
+    (
+        "continuous status answer",
+        1, 66, 97, 0,
+        {"state": "dealing", "inside": 290, "door": False, "cycle": 1057, "token": TOKEN, "mode": "shuffle",
+         "locked": False, "empty": False, "drawn": 44},
+    ),
+    ("release refused, a continuous shuffler has none", 3, 66, 98, 3, {"err": {"group": 66, "rc": 1}}),
+    (
+        "events answer of a continuous shuffler",
+        1, 65, 99, 0,
+        {"boot": 7, "oldest": 1, "next": 10, "events": CONTINUOUS},
+    ),
 ]  # fmt: skip
 
 

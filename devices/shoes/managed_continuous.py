@@ -1,0 +1,73 @@
+"""Driver of a managed continuous shuffler (docs/protocols/managed.md, section 4.7)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from devices.base import CommandSpec, DriverSpec
+from devices.events import CardsReturned, Sense
+from devices.managed import OPTIONS, Managed
+from devices.managed_capture import ManagedDecoder
+from devices.managed_control import ManagedControlled
+from devices.managed_messages import (
+    SHUFFLER,
+    Body,
+    CommandDef,
+    Dialect,
+    Translated,
+    flag,
+    known,
+    text,
+    token,
+    uint,
+)
+from devices.shoes import managed as shoe
+from devices.shufflers import managed as shuffler
+
+
+def _check_status(body: Body) -> dict[str, Any]:
+    counts = dict.fromkeys(("inside", "cycle", "drawn"), uint)
+    flags = dict.fromkeys(("door", "locked", "empty"), flag)
+    return known(body, state=text, mode=text, token=token, **counts, **flags)
+
+
+def translate(kind: str, body: Body) -> Translated | None:
+    match kind:
+        case "returned":
+            return CardsReturned, {"count": uint(body, "count"), "inside": uint(body, "inside")}
+        case "cut" | "lid":
+            return None
+        case _:
+            return shoe.translate(kind, body) or shuffler.translate(kind, body)
+
+
+STATUS = CommandDef(
+    CommandSpec("status", "state of the shuffler and its exit", reads=True), SHUFFLER, 0, _check_status
+)
+DIALECT = Dialect(
+    device_class="continuous",
+    status=STATUS,
+    commands=(
+        STATUS,
+        *(shuffler.DIALECT.find(name) for name in ("settings", "start", "abort", "report")),
+        *(shoe.DIALECT.find(name) for name in ("lock", "unlock")),
+    ),
+    translate=translate,
+)
+SPEC = DriverSpec(
+    name="managed-continuous",
+    role="shoe",
+    games=frozenset({"blackjack"}),
+    baud=115200,
+    polled=True,
+    commands=tuple(c.spec for c in DIALECT.commands),
+    reader=partial(Managed, dialect=DIALECT),
+    controlled=partial(ManagedControlled, dialect=DIALECT),
+    decoder=partial(ManagedDecoder, dialect=DIALECT),
+    options=OPTIONS,
+    identifies=True,
+    check=DIALECT.body,
+    usb=frozenset({(0x1209, 0x0006)}),
+    senses=frozenset({Sense.BACK, Sense.EMPTY}),
+)
