@@ -8,12 +8,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from controller.table import eligibility
+from controller.table import eligibility, modes
 from controller.table.eligibility import DeckFloor, Problem
-from controller.table.profiles import CutPolicy, Discretionary, FirstCardPolicy
+from controller.table.profiles import Burn, CutPolicy, Discretionary, FirstCardPolicy
 from controller.table.round import DEALER
-
-GAME = "blackjack"
 
 
 class Section(BaseModel):
@@ -25,7 +23,7 @@ class Section(BaseModel):
 class Table(Section):
     id: str | None = None
     profile: str = "nj-casino"
-    game: str = GAME
+    game: str = modes.BLACKJACK
     boxes: int = eligibility.MOST_BOXES
     mode: str = "two-batch-shoe"
     wagers: list[str] = []
@@ -42,6 +40,9 @@ class Rules(Section):
     deck_floor: str = DeckFloor.BATCH.value
     discretionary: str = Discretionary.SWAP.value
     burn_after_dry: bool = True
+    burn: str = Burn.EACH_ROUND.value
+    hand_backs_differ: bool = True
+    continuous_batches: int = 1
     deck_age_h: int | None = None
     least_cycle_s: int = 0
     day_starts: str = "06:00"

@@ -160,6 +160,10 @@ class DriverSpec:
     unfit: str = ""
     identifies: bool = False
 
+    def takes(self, command: str) -> bool:
+        """Whether it has the command: a shoe that takes `start` is a continuous shuffler."""
+        return any(spec.name == command for spec in self.commands)
+
 
 class OptionError(ValueError):
     """A driver option has a value it cannot have: a configuration error."""

@@ -10,16 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-MODES = ("two-batch-shoe", "hand-dealt", "continuous", "manual-shoe")
-BUILT_MODES = ("two-batch-shoe",)
-PROFILES = ("nj-casino", "nj-casino-night")
-BUILT_PROFILES = ("nj-casino",)
 MOST_DECKS = 8
 """Our own limit, decks a batch: the largest shoe and shuffler in use."""
 MOST_BOXES = 7
 """Boxes on a blackjack layout."""
 DOUBLE_SHOE = "58 Pa. Code 633a.3(c)"
 
+_TWO_BATCHES = {"batches": "13:69F-2.2(d)1", "backs": "13:69F-2.2(d)2"}
 ANY_DECKS = frozenset(range(1, 2 * MOST_DECKS + 1))
 """What one batch or both together may have."""
 
@@ -76,28 +73,22 @@ ONE_OF = ("over-under-13", "same-suit", "seven")
 """The additional wagers of 2.17(a): one of them, and none beside the progressive (R-40)."""
 
 
-def decks(
+def floors(
     counts: Sequence[int | None], wagers: Sequence[str], floor: DeckFloor | None = DeckFloor.BATCH
 ) -> list[Problem]:
-    """R-01, R-03: `counts` are the decks of each batch, any order; equal counts are judged once."""
-    found, sound = [], []
-    for count in sorted(count for count in counts if count is not None):
-        if 1 <= count <= MOST_DECKS:
-            sound.append(count)
-        elif count < 1:
-            found.append(Problem(f"{count} decks a batch: at least one is needed", "13:69F-2.2(a)"))
-        else:
-            found.append(Problem(f"{count} decks a batch: Cutcard handles at most {MOST_DECKS}"))
+    """R-03: `counts` are the decks of each batch, any order; equal counts are judged once."""
+    sound = sorted(count for count in counts if count is not None and 1 <= count <= MOST_DECKS)
     if floor is DeckFloor.TOTAL:
         judged, each = [sum(sound)] if len(sound) == 2 else [], "in both batches together"
     else:
         judged, each = sound if floor is DeckFloor.BATCH else [], "a batch"
+    found = []
     for count in judged:
         for name in wagers:
             wager = WAGERS.get(name)
             if wager is not None and count not in wager.decks:
                 text = f"{name} needs {wager.says} {each}, this table has {count}"
-                found.append(Problem(text, wager.clause))
+                found.append(Problem(text, wager.clause, "table.wagers"))
     return list(dict.fromkeys(found))
 
 
@@ -105,39 +96,45 @@ def exclusions(wagers: Sequence[str]) -> list[Problem]:
     """R-39, R-40: wagers that may not be offered together."""
     offered = set(wagers)
     found = [
-        Problem(f"match-the-dealer may not be offered together with {other}", "13:69F-2.23(g)")
+        Problem(
+            f"match-the-dealer may not be offered together with {other}", "13:69F-2.23(g)", "table.wagers"
+        )
         for other in ("optional-bonus", "in-between")
         if {"match-the-dealer", other} <= offered
     ]
     small = [name for name in ONE_OF if name in offered]
     if "progressive" in offered:
         found += [
-            Problem(f"{name} may not be offered where the progressive is", "13:69F-2.17(a)") for name in small
+            Problem(f"{name} may not be offered where the progressive is", "13:69F-2.17(a)", "table.wagers")
+            for name in small
         ]
     if len(small) > 1:
         text = f"only one of {', '.join(ONE_OF)} may be offered, not {' and '.join(small)}"
-        found.append(Problem(text, "13:69F-2.17(a)"))
+        found.append(Problem(text, "13:69F-2.17(a)", "table.wagers"))
     return found
 
 
-def batches(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[Problem]:
-    """R-05 for a shoe with a shuffler: two batches, equal decks, different backs."""
+def batches(
+    backs: Sequence[str | None],
+    counts: Sequence[int | None],
+    numbers: Sequence[int] = (2,),
+    clauses: Mapping[str, str] = _TWO_BATCHES,
+) -> list[Problem]:
+    """R-05: as many batches as `numbers` allows, equal decks, different backs."""
     found = []
-    if len(backs) != 2:
-        found.append(Problem(f"two batches are needed, {len(backs)} given", "13:69F-2.2(d)1"))
+    clause = clauses["batches"]
+    if len(backs) not in numbers:
+        wanted = " or ".join(("one batch is", "two batches are")[n - 1] for n in numbers)
+        found.append(Problem(f"{wanted} needed, {len(backs)} given", clause, "cards.batch"))
     known = [count for count in counts if count is not None]
     if len(set(known)) > 1:
         each = " and ".join(str(count) for count in known)
-        found.append(
-            Problem(f"the batches must have an equal number of decks, they have {each}", "13:69F-2.2(d)1")
-        )
+        text = f"the batches must have an equal number of decks, they have {each}"
+        found.append(Problem(text, clause, "cards.batch"))
     colours = [_colour(back) for back in backs if back is not None]
-    if len(colours) > 1 and len(set(colours)) < len(colours):
-        found.append(
-            Problem(
-                f"the batches must have backs of different colours, both are {colours[0]}", "13:69F-2.2(d)2"
-            )
-        )
+    if "backs" in clauses and len(set(colours)) < len(colours):
+        text = f"the batches must have backs of different colours, both are {colours[0]}"
+        found.append(Problem(text, clauses["backs"], "cards.batch"))
     return found
 
 
@@ -179,40 +176,15 @@ def cutting_card(colour: str | None, backs: Sequence[str | None], edge: str | No
     """R-02: readily distinguishable from every back and from the edge of the cards."""
     if colour is None:
         return []
-    found = []
+    found, key = [], "cards.cutting_card"
     worn = dict.fromkeys(_colour(back) for back in backs if back is not None)
     if _colour(colour) in worn:
-        found.append(
-            Problem(
-                f"the cutting card is {colour} like the backs of a batch: take another colour",
-                "13:69F-2.2(a)",
-            )
-        )
+        text = f"the cutting card is {colour} like the backs of a batch: take another colour"
+        found.append(Problem(text, "13:69F-2.2(a)", key))
     if edge is not None and _colour(colour) == _colour(edge):
-        found.append(
-            Problem(
-                f"the cutting card is {colour} like the edges of the cards: take another", "13:69F-2.2(a)"
-            )
-        )
+        text = f"the cutting card is {colour} like the edges of the cards: take another"
+        found.append(Problem(text, "13:69F-2.2(a)", key))
     return found
-
-
-def hand_dealt(counts: Sequence[int | None], *, shuffler: bool) -> list[Problem]:
-    """R-03, R-04: one or two decks, and a shuffler always."""
-    found = [
-        Problem(f"a hand-dealt game has one or two decks, this table has {count}", "13:69F-2.2(a)1")
-        for count in sorted({count for count in counts if count is not None and count > 2})
-    ]
-    if not shuffler:
-        found.append(Problem("a hand-dealt game needs an automated shuffler", "13:69F-2.2(c)"))
-    return found
-
-
-def boxes(count: int | None) -> list[Problem]:
-    """1..7 betting areas on a layout."""
-    if count is None or 1 <= count <= MOST_BOXES:
-        return []
-    return [Problem(f"a blackjack layout has 1 to {MOST_BOXES} boxes, not {count}")]
 
 
 def _colour(name: str) -> str:

@@ -263,27 +263,6 @@ def test_what_the_rules_forbid(changes: dict[str, Any], words: str, clause: str 
     assert str(found[0]).endswith(f"[{clause}]") == (clause is not None)
 
 
-@pytest.mark.rule("R-03", "R-04")
-def test_hand_dealt_is_judged_and_said_to_be_not_built() -> None:
-    found = problems(table__mode="hand-dealt", devices__shuffler=None)
-    assert [problem.clause for problem in found] == [None, "13:69F-2.2(a)1", "13:69F-2.2(c)"]
-    assert "mode hand-dealt is not built yet" in found[0].text
-    assert [p.text.partition(";")[0] for p in problems(table__mode="hand-dealt", cards__decks_per_batch=2)][
-        :1
-    ] == ["match-the-dealer needs exactly 6 or 8 decks a batch, this table has 2"]
-
-
-def test_modes_of_later_versions() -> None:
-    for mode in ("hand-dealt", "continuous", "manual-shoe"):
-        assert any(f"mode {mode} is not built yet" in line for line in lines(table__mode=mode))
-
-
-def test_the_casino_night_is_a_later_version() -> None:
-    assert lines(table__profile="nj-casino-night") == [
-        "table.profile: profile nj-casino-night is not built yet"
-    ]
-
-
 NO_KEY = "there is no such key; "
 NAMES: list[tuple[dict[str, Any], str, str]] = [
     ({"table__boxs": 5}, "table.boxs", NO_KEY + "did you mean boxes?"),
@@ -318,7 +297,11 @@ NAMES: list[tuple[dict[str, Any], str, str]] = [
         "table.wagers",
         "there is no wager 'match-dealer'; did you mean match-the-dealer?",
     ),
-    ({"table__game": "baccarat"}, "table.game", "there is no game 'baccarat'; known are blackjack"),
+    (
+        {"table__game": "baccarat"},
+        "table.game",
+        "there is no game 'baccarat'; known are blackjack, three-card-poker, mississippi-stud, asia-poker",
+    ),
     (
         {"table__first_card": "play-a-round"},
         "table.first_card",
@@ -441,6 +424,9 @@ USES: dict[str, Any] = {
     "rules.deck_floor": "total",
     "rules.discretionary": "same-batch",
     "rules.burn_after_dry": False,
+    "rules.burn": "each-load",
+    "rules.hand_backs_differ": False,
+    "rules.continuous_batches": 2,
     "rules.deck_age_h": 24,
     "rules.least_cycle_s": 60,
     "rules.day_starts": "04:30",

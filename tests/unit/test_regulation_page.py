@@ -12,7 +12,7 @@ from controller.table.eligibility import DeckFloor
 from controller.table.evolve import _APPLY
 from controller.table.faults import FAULTS
 from controller.table.phases import TAPS
-from controller.table.profiles import TableRules
+from controller.table.profiles import Burn, TableRules
 from controller.table.profiles.rule import NO_FACT, Rule
 from controller.table.profiles.rules_table import CLAUSES, NUMBERED, RULES
 from devices.events import DeviceEvent
@@ -58,7 +58,7 @@ REASONS = ("in part: ", "not built yet: ", "out of scope: ")
 DESCRIPTION = {
     *("table", "boxes", "decks", "batches", "profile", "mode", "wagers", "settle_first", "least_cycle_s"),
     *("double_shoe", "reader", "reader_discloses", "shoe", "shoe_senses", "shuffler", "allowed"),
-    *("game", "burn", "cutting_card"),
+    *("game", "cutting_card", "stacks", "player_card_down"),
 }
 """What a table is, and figures of its machines: fields of TableRules that are no reading of a clause."""
 NO_SWITCHES = {"id", "profile", "game", "boxes", "mode", "wagers", "least_cycle_s", "day_starts"}
@@ -134,7 +134,9 @@ def test_every_marker_names_a_rule() -> None:
 
 def test_a_switch_has_a_row_with_two_readings_and_no_other_row_has_one() -> None:
     defaults = {f.name: f.default for f in fields(TableRules) if f.name not in DESCRIPTION}
-    defaults["deck_floor"] = DeckFloor.BATCH  # judged by `check` alone, before there are TableRules
+    # Judged by `check` alone, before there are TableRules; the burn's default is that of casino nights.
+    defaults |= {"deck_floor": DeckFloor.BATCH, "hand_backs_differ": True, "continuous_batches": 1}
+    defaults["burn"] = Burn.EACH_ROUND
     keys = [*(f"table.{key}" for key in Table.model_fields), *(f"rules.{key}" for key in Rules.model_fields)]
     assert set(SWITCHES) == {key for key in keys if key.partition(".")[2] not in NO_SWITCHES}
     assert {key.partition(".")[2] for key in SWITCHES} == set(defaults)
@@ -147,7 +149,7 @@ def test_a_switch_has_a_row_with_two_readings_and_no_other_row_has_one() -> None
 
 def cited() -> Iterator[tuple[Path, str]]:
     """Clauses in the core's texts: New Jersey's, and the other places' that its rules were read in."""
-    pattern = re.compile(r'"((?:13:\d\d[A-Z]?-|58 Pa|9 NYCRR|COMAR|La\.|SD |WAC )[^"]*)"')
+    pattern = re.compile(r'"((?:13:\d\d[A-Z]?-|58 Pa|9 NYCRR|COMAR|La\.|SD |WAC )[^"{]*)"')
     for path in sorted((regulation.HOUSE / "controller/table").glob("*.py")):
         for clause in pattern.findall(path.read_text()):
             yield path, clause

@@ -19,7 +19,7 @@ LICENSED: tuple[Rule, ...] = (
         V,
         "dealt from the hand: one deck or two",
         by=("R-03", "R-04"),
-        code=("controller.table.eligibility:hand_dealt",),
+        code=("controller.table.modes:MODES",),
     ),
     Rule(
         "13:69F-2.2(a)2",

@@ -14,7 +14,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "one deck at least; the cards of a table are alike but for the backs of the two batches",
         clause="13:69F-2.2(a)",
-        code=(T + "eligibility:decks",),
+        code=(T + "modes:MODES",),
         journal=(CHECK, "open"),
     ),
     Rule(
@@ -32,7 +32,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "deck floors by wager; match-the-dealer and the optional bonus take six or eight decks exactly",
         clause="13:69F-2.2(a)1-4",
-        code=(T + "eligibility:decks", T + "eligibility:WAGERS"),
+        code=(T + "eligibility:floors", T + "eligibility:WAGERS"),
         journal=(CHECK,),
         switch=Switch(
             "rules.deck_floor",
@@ -44,10 +44,13 @@ CARDS: tuple[Rule, ...] = (
         V,
         "dealt from the hand there must be a shuffler, and one or two decks a set; the sets alternate",
         clause="13:69F-2.2(c)",
-        code=(T + "eligibility:hand_dealt",),
+        code=(T + "modes:MODES",),
         journal=(CHECK,),
-        switch=Switch("", ("two one-deck sets have different backs", "they may be alike")),
-        left_out="in part: decks and shuffler are judged; " + HAND,
+        switch=Switch(
+            "rules.hand_backs_differ",
+            ("true: two one-deck sets have different backs", "false: they may be alike"),
+        ),
+        left_out="in part: only `check` judges it yet",
     ),
     Rule(
         "R-05",
@@ -129,8 +132,10 @@ CARDS: tuple[Rule, ...] = (
         P,
         "a continuous shuffler in place of the procedures of 2.5 and 2.6, when approved",
         clause="13:69F-2.21",
-        switch=Switch("", ("no batches in this mode", "two batches also there")),
-        left_out="not built yet: `check` refuses the mode continuous",
+        code=(T + "modes:MODES",),
+        journal=(CHECK,),
+        switch=Switch("rules.continuous_batches", ("1: one batch", "2: two batches also there")),
+        left_out="in part: only `check` judges it yet",
     ),
     Rule(
         "R-12",

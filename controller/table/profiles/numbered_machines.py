@@ -151,7 +151,7 @@ MACHINES: tuple[Rule, ...] = (
         "R-53",
         V,
         "automated shoes that give stacks, after no more bets",
-        clause="13:69F-20.9, 31.10, 35.9",
+        clause="13:69F-20.9; 13:69F-31.10; 13:69F-35.9",
         left_out=ONE_DECK,
     ),
     Rule(

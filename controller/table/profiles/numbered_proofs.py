@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.table.profiles.rule import COMMAND, Rule, Switch, Tag
+from controller.table.profiles.rule import CHECK, COMMAND, Rule, Switch, Tag
 
 V, P = Tag.VERBATIM, Tag.PARTIAL
 T = "controller.table."
@@ -29,7 +29,7 @@ PROOFS: tuple[Rule, ...] = (
         V,
         "a device, its firmware and each change of it are approved before use",
         clause="COMAR 36.05.02.17 E; 58 Pa. Code 461a.4",
-        code=("firmware_bridge.identity:judge", T + "observe:_link_up", "controller.config:_allowed"),
+        code=("firmware_bridge.identity:judge", T + "observe:_link_up", "controller.config_devices:_allowed"),
         journal=("link_up", "fault_latched: wrong_device"),
         left_out="in part: without a list in table.toml only a change of the device is found, not "
         "whether it was approved",
@@ -181,7 +181,7 @@ PROOFS: tuple[Rule, ...] = (
         "only devices on the list move cards; firmware goes in by the command line, never by the daemon",
         clause="IOActive 2023, recommendations",
         code=(
-            "controller.config:_allowed",
+            "controller.config_devices:_allowed",
             "firmware_bridge.identity:judge",
             "controller.cli.firmware:_forbidden",
         ),
@@ -203,7 +203,9 @@ PROOFS: tuple[Rule, ...] = (
         V,
         "casino nights: the burn after the bets; a cutting card is optional",
         clause="13:47-20.22(c), (d)1, (g)6",
-        switch=Switch("", ("a burn each round", "a burn once a shoe or deck")),
-        left_out="not built yet: `check` refuses the profile nj-casino-night",
+        code=(T + "modes:MODES",),
+        journal=(CHECK,),
+        switch=Switch("rules.burn", ("each-round", "each-load: once a shoe or deck")),
+        left_out="in part: only `check` judges it yet",
     ),
 )
