@@ -58,7 +58,7 @@ REASONS = ("in part: ", "not built yet: ", "out of scope: ")
 DESCRIPTION = {
     *("table", "boxes", "decks", "batches", "profile", "mode", "wagers", "settle_first", "least_cycle_s"),
     *("double_shoe", "reader", "reader_discloses", "shoe", "shoe_senses", "shuffler", "allowed"),
-    *("game", "cutting_card", "stacks", "player_card_down"),
+    *("game", "cutting_card", "stacks", "player_card_down", "ties"),
 }
 """What a table is, and figures of its machines: fields of TableRules that are no reading of a clause."""
 NO_SWITCHES = {"id", "profile", "game", "boxes", "mode", "wagers", "least_cycle_s", "day_starts"}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
+from controller.table.blackjack import Ties
 from controller.table.round import DEALER
 from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity
@@ -80,6 +81,8 @@ class TableRules:
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
     burn: Burn = Burn.EACH_LOAD
+    ties: Ties = Ties.PUSH
+    """What becomes of a tie: at casino nights posted at the table (13:47-20.22(g)7), else a push."""
     cutting_card: bool = True
     """Whether a cutting card is in use: at casino nights it is optional (R-79)."""
     cut: CutPolicy = CutPolicy.ALWAYS
