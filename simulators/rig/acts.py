@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from random import Random
 
+from controller.table.phases import IN_ROUND
 from devices.events import Sense
 from simulators.models.cards import Card, CuttingCard
 from simulators.rig.felt import Felt
@@ -95,24 +96,34 @@ class Acts:
     # The cut and the shoe
 
     def cut_batch(self, batch: str) -> Script:
-        """R-15, R-16: whoever accepts cuts; then the cutting card."""
-        size, least = self.felt.rules.batch_size, self.felt.rules.least_behind_cutting_card
+        """R-15, R-16: whoever accepts cuts; then the cutting card, where one is in use."""
+        rules = self.felt.rules
         yield from self.offer_cut()
-        position = self.players.randint(10, size - 10)
+        position = self.players.randint(10, rules.batch_size - 10)
         yield Tap("cut", {"position": position})
         self.felt.cut(batch, position)
-        behind = least + self.random.randint(0, max(1, size // 30))
-        yield Tap("insert_cutting_card", {"position": behind})
-        self.felt.insert_cutting_card(batch, behind)
+        if rules.cutting_card:
+            extra = self.random.randint(0, max(1, rules.batch_size // 30))
+            behind = rules.least_behind_cutting_card + extra
+            yield Tap("insert_cutting_card", {"position": behind})
+            self.felt.insert_cutting_card(batch, behind)
         yield Pause(PREPARE_S)
 
     def load_shoe(self, batch: str) -> Script:
-        """The cut batch goes into the shoe, and its first card is burned."""
-        yield Tap("load_shoe", {"batch": batch})
+        """The cut batch goes into the shoe, or the dealer's hand; its first card is burned where one is."""
+        yield Tap(self.load_tap, {"batch": batch})
         self.felt.load_shoe(batch)
+        if self.view.phase == "burn_due":
+            yield from self.burn()
+        yield Count()
+
+    @property
+    def load_tap(self) -> str:
+        return "take_in_hand" if self.felt.rules.by_eye else "load_shoe"
+
+    def burn(self) -> Script:
         yield Tap("burn")
         yield from self.draw(BURN)
-        yield Count()
 
     def offer_cut(self) -> Script:
         """R-17: the first to arrive; later whose box had the cutting card, else farthest right, clockwise."""
@@ -143,6 +154,23 @@ class Acts:
 
     # Cards
 
+    def reshuffle_in_round(self) -> Script:
+        """R-35: nothing is left to deal; the rack is shuffled by hand and cut, and the same round goes on."""
+        batch = self.view.batches[-1]
+        self.felt.lift_rack(batch)
+        yield Tap("reshuffle_by_hand", {"batch": batch})
+        self.felt.shuffle(batch)
+        cards = len(self.felt.piles[batch])
+        least = min(10, cards // 2)
+        position = self.players.randint(least, cards - least)
+        yield Tap("cut", {"position": position})
+        self.felt.cut(batch, position)
+        yield Pause(PREPARE_S)
+        yield Tap(self.load_tap, {"batch": batch})
+        self.felt.load_shoe(batch, again=True)
+        if self.view.phase == "reshuffle_burn":
+            yield from self.draw(BURN)
+
     def must_draw(self, place: str) -> Generator[Step, None, str]:
         face = yield from self.draw(place)
         if face is None:
@@ -152,6 +180,8 @@ class Acts:
     def draw(self, place: str) -> Generator[Step, None, str | None]:
         """One card to `place`; its face, or None when none comes. The cutting card is set aside."""
         while True:
+            if self.felt.shoe.empty and self.view.phase in IN_ROUND:
+                yield from self.reshuffle_in_round()
             item = self.felt.draw(place)
             yield None
             if isinstance(item, CuttingCard) and place != STUB:

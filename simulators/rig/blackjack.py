@@ -32,6 +32,14 @@ def dealer_draws(faces: Sequence[str]) -> bool:
 class Blackjack(Acts):
     """Acts of a table where blackjack is played."""
 
+    def rounds(self) -> Script:
+        """All rounds of a shoe; one without a cutting card is dealt out."""
+        while self.view.phase == "between_rounds":
+            if self.felt.shoe.empty:
+                yield Tap("shuffle_now")
+            else:
+                yield from self.round()
+
     def round(self) -> Script:
         """S2, and S3 when the cutting card comes out in it."""
         rules = self.felt.rules
@@ -41,6 +49,8 @@ class Blackjack(Acts):
         yield Tap("bets_closed", {"boxes": ",".join(map(str, boxes))})
         self.last_boxes = boxes
         self.felt.referee.round_begins()
+        if self.view.phase == "round_burn":
+            yield from self.burn()
         hands: dict[str, list[str]] = {f"box {n}": [] for n in boxes}
         mine: list[str] = []
         for place in (*hands, "dealer", *hands):

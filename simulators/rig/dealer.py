@@ -10,13 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulators.rig.acts import SETTLE_S, TRIES, Acts
-from simulators.rig.dealer_two_batch import TwoBatchShoe
+from simulators.rig.dealer_one_batch import OneBatch
+from simulators.rig.dealer_two_batch import TwoBatches
 from simulators.rig.felt import Felt
 from simulators.rig.referee import custody_of
 from simulators.rig.steps import Count, Pause, Step, Stuck, Tap, Until
 from simulators.rig.view import View
 
-SCRIPTS: dict[str, type[Acts]] = {"two-batch-shoe": TwoBatchShoe}
+SCRIPTS: dict[str, type[Acts]] = {
+    "two-batch-shoe": TwoBatches,
+    "hand-dealt": TwoBatches,
+    "manual-shoe": OneBatch,
+}
 """Who plays a table of each mode."""
 _RETRY = frozenset({"device_absent", "shuffler_busy", "stopping"})
 """Refusals that only mean: not yet."""

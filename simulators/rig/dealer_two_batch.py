@@ -1,4 +1,4 @@
-"""The script of `two-batch-shoe`: one batch is dealt while the other is shuffled, and they alternate."""
+"""The script of two batches, from the shoe or the hand: one is dealt, the other shuffled (S4, S6)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from simulators.rig.blackjack import Blackjack
 from simulators.rig.steps import Pause, Script, Tap
 
 
-class TwoBatchShoe(Blackjack):
-    """S1 to S4 and S10 with two batches, a shuffler and a shoe."""
+class TwoBatches(Blackjack):
+    """S1 to S4 and S10: the batches alternate."""
 
     def play(self) -> Script:
         rules = self.felt.rules
@@ -18,8 +18,7 @@ class TwoBatchShoe(Blackjack):
         for number in range(1, self.shoes + 1):
             yield from self.cut_batch(batch)
             yield from self.load_shoe(batch)
-            while self.view.phase == "between_rounds":
-                yield from self.round()
+            yield from self.rounds()
             yield from self.end_of_shoe(batch)
             if number < self.shoes:
                 other = second if batch == first else first

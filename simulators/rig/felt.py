@@ -1,4 +1,4 @@
-"""The physical table: all cards, both machines, and what hands can do with them. No belief, only things."""
+"""The physical table: all cards, the machines, and what hands can do with them. No belief, only things."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class _Piles:
 
 
 class Felt:
-    """Both batches, shoe, shuffler, rack and hands; each component draws from its own seeded Random.
+    """The batches, shoe, shuffler, rack and hands; each component draws from its own seeded Random.
 
-    Acts happen at the machines' own time: advance the wires before.
+    `wires` are the devices that the table has. A shoe without one is a plain shoe, or the dealer's hand: what
+    comes out of it nobody but the dealer knows. Acts happen at the machines' own time: advance them before.
     """
 
     def __init__(
@@ -46,19 +47,18 @@ class Felt:
         self.shoe_wire = BeeTek(self.shoe) if shoe == BEE_TEK else ManagedShoe(self.shoe, decks=rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
         self.reader = HoleCardReader(now=now)
-        assert rules.shoe is not None
-        assert rules.shuffler is not None
-        self.wires: dict[str, ManagedShoe | ManagedShuffler | ManagedReader | BeeTek] = {
+        wired: dict[str | None, ManagedShoe | ManagedShuffler | ManagedReader | BeeTek] = {
             rules.shoe: self.shoe_wire,
             rules.shuffler: self.shuffler_wire,
+            rules.reader: ManagedReader(self.reader),
         }
-        if rules.reader is not None:
-            self.wires[rules.reader] = ManagedReader(self.reader)
+        self.wires = {name: wire for name, wire in wired.items() if name is not None}
         self.rack = DiscardRack()
         self.layout = Layout(rules.boxes)
         self._hands = Random(f"{seed}/hands")
         self._piles = _Piles()
         self.cutting_card = CuttingCard()
+        self.cover_card = CuttingCard()
         batches: dict[str, list[Card]] = {}
         for index, batch in enumerate(rules.batches):
             batches[batch.id] = make_batch(batch.back, rules.decks, 1 + index * rules.batch_size)
@@ -77,6 +77,8 @@ class Felt:
             World(batches, places),
             self.batch_of,
             plays_first_card=rules.first_card is FirstCardPolicy.PLAY_ONE_ROUND,
+            alternates=not rules.alone,
+            burn=rules.burn,
         )
 
     @property
@@ -96,6 +98,13 @@ class Felt:
     def wash(self, batch: str) -> None:
         self.piles[batch].wash(self._hands)
 
+    def shuffle(self, batch: str) -> None:
+        """Shuffle the batch in hand by hand."""
+        cards = self.piles[batch].give_cards()
+        self._hands.shuffle(cards)
+        self.referee.shuffled(cards)
+        self.piles[batch].add(cards)
+
     def load_shuffler(self, batch: str) -> None:
         self.shuffler.load(self.piles.pop(batch))
 
@@ -113,9 +122,14 @@ class Felt:
     def insert_cutting_card(self, batch: str, behind: int) -> None:
         self.piles[batch].insert_cutting_card(self.cutting_card, behind)
 
-    def load_shoe(self, batch: str) -> None:
+    def cover(self, batch: str) -> None:
+        """Hide the bottom card: the other cutting card of a hand-dealt table (R-28)."""
+        self.piles[batch].insert_cutting_card(self.cover_card, 0)
+
+    def load_shoe(self, batch: str, *, again: bool = False) -> None:
+        """Put the batch into the shoe, or take it in hand; `again` when only its rack was shuffled (R-35)."""
         stack = self.piles.pop(batch)
-        self.referee.shoe_loaded(stack.contents())
+        self.referee.shoe_loaded(stack.contents(), again=again)
         self.shoe.open_lid()
         self.shoe.load(stack)
         self.shoe.close_lid()
@@ -151,9 +165,13 @@ class Felt:
         cards = (item for item in self.rack.contents() if isinstance(item, Card))
         return sum(card.back != self.rules.back(batch) for card in cards)
 
-    def empty_rack(self, batch: str) -> None:
-        """Lift the whole batch out of the rack into the hands; the cutting card is at hand again."""
+    def lift_rack(self, batch: str) -> None:
+        """Everything in the rack, which is the batch's, comes into the hands."""
         stack = self.rack.take()
         self.referee.rack_taken(stack.contents())
         self.piles[batch] = stack
+
+    def empty_rack(self, batch: str) -> None:
+        """Lift the whole batch out of the rack into the hands; the cutting card is at hand again."""
+        self.lift_rack(batch)
         self.layout.pick_up("aside")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller.table.profiles import Burn
 from simulators.models.cards import Card, CuttingCard, Item
 from simulators.models.table import CardsAstray, World
 
@@ -14,15 +15,26 @@ STUB = "stub"
 
 
 class Referee:
-    """Counts what must never happen. `violations` are sentences, one a shoe and kind, oldest first."""
+    """Counts what must never happen. `violations` are sentences, one a shoe and kind, oldest first.
 
-    def __init__(self, world: World, batch_of: Mapping[Card, str], *, plays_first_card: bool) -> None:
+    `alternates`: no batch may be in two shoes in a row.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        batch_of: Mapping[Card, str],
+        *,
+        plays_first_card: bool,
+        alternates: bool = True,
+        burn: Burn = Burn.EACH_LOAD,
+    ) -> None:
         self.violations: list[str] = []
         self.shoes: list[str] = []
         self.cards = 0
         self._world = world
         self._batch_of = batch_of
-        self._plays_first_card = plays_first_card
+        self._plays_first_card, self._alternates, self._burn = plays_first_card, alternates, burn
         self._told: set[tuple[int, str]] = set()
         self._shuffled: set[Card] = set()
         self._burned = True
@@ -43,12 +55,24 @@ class Referee:
         if mode == "shuffle":
             self._shuffled.update(item for item in items if isinstance(item, Card))
 
-    def shoe_loaded(self, items: Iterable[Item]) -> None:
+    def shuffled(self, cards: Iterable[Card]) -> None:
+        """These were shuffled by hand."""
+        self._shuffled.update(cards)
+
+    def shoe_loaded(self, items: Iterable[Item], *, again: bool = False) -> None:
+        """A batch was put into the shoe; `again` when it is the rack of the one whose round is in play."""
         names = self._names(items)
         if len(names) != 1:
             self.violation("mixed batches", f"{' and '.join(names) or 'nothing'} loaded into the shoe")
+        if again:
+            self._closing = "this"
+            if names != self.shoes[-1:]:
+                self.violation(
+                    "mixed batches", f"{' and '.join(names)} loaded in a round of {self.shoes[-1]}"
+                )
+            return
         self.shoes.append(names[0] if names else "?")
-        self._burned, self._closing = False, ""
+        self._burned, self._closing = self._burn is not Burn.EACH_LOAD, ""
 
     def rack_taken(self, items: Iterable[Item]) -> None:
         names = self._names(items)
@@ -61,6 +85,8 @@ class Referee:
         if self._closing == "one more":
             self._closing = "this"
         self._in_round, self._dealt = True, 0
+        if self._burn is Burn.EACH_ROUND:
+            self._burned = False
 
     def round_over(self) -> None:
         self._in_round = False
@@ -72,7 +98,7 @@ class Referee:
             return
         self.cards += 1
         if not self._burned and place != BURN:
-            self.violation("burn missed", f"the first card of the shoe went to {place}")
+            self.violation("burn missed", f"the first card went to {place}")
         self._burned = True
         if place not in (BURN, STUB):
             self._to_a_hand(item, place)
@@ -82,7 +108,7 @@ class Referee:
         self._dealt += 1
         if card not in self._shuffled:
             self.violation("unshuffled", f"a card without a completed shuffle reached {place}")
-        if len(self.shoes) > 1 and self.shoes[-1] == self.shoes[-2]:
+        if self._alternates and len(self.shoes) > 1 and self.shoes[-1] == self.shoes[-2]:
             self.violation("repeated batch", f"batch {self.shoes[-1]} is dealt twice in a row")
         if self._batch_of.get(card, "?") != self.shoes[-1]:
             self.violation("mixed batches", f"a card of another batch reached {place}")

@@ -72,7 +72,7 @@ class View:
                 self.shuffler_batch = fact["batch"]
             case "batch_released":
                 self.taken, self.shuffler_batch = fact["batch"], None
-            case "load_shoe":
+            case "load_shoe" | "take_in_hand" if self.phase != "reshuffle_load":
                 self.batches.append(fact["batch"])
                 self.taken, self.cut_at = None, None
             case "card_drawn":
