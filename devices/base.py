@@ -14,6 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 from devices.events import DeviceEvent, Sense
 from firmware_bridge.link import Complete, Send
 
+CARD_GAMES = frozenset({"baccarat", "blackjack", "three-card-poker", "mississippi-stud", "asia-poker"})
+"""Games that are served by whatever tells or shuffles cards without knowing what is played with them."""
 DriverOutput = Send | DeviceEvent | Complete
 
 

@@ -6,6 +6,7 @@ A check raises Malformed for a body that breaks the page's CDDL; unknown keys pa
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -55,14 +56,36 @@ class Malformed(ValueError):
     """An answer, event or argument that is not as the protocol page says; the text is the reason."""
 
 
+def token_argument(value: Any) -> bytes:
+    """A token argument of a command, bytes or hex text."""
+    try:
+        made = value if isinstance(value, bytes) else bytes.fromhex(str(value))
+    except ValueError:
+        made = b""
+    if len(made) != TOKEN_BYTES:
+        raise Malformed(f"a token is {TOKEN_BYTES} bytes in hex ({2 * TOKEN_BYTES} digits)")
+    return made
+
+
+def number_argument(value: Any) -> int:
+    """A whole number from 0, given as such or as text."""
+    if isinstance(value, bool) or not re.fullmatch("[0-9]{1,9}", str(value)):
+        raise Malformed(f"{value!r} is no number from 0")
+    return int(value)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandDef:
-    """One command: how it looks to people, on the wire, and what a right answer is."""
+    """One command: how it looks to people, on the wire, and what a right answer is.
+
+    `argument` makes what goes over the wire of an argument, or raises Malformed.
+    """
 
     spec: CommandSpec
     group: int
     command: int
     check: Callable[[Body], dict[str, Any]]
+    argument: Callable[[Any], Any] = token_argument
 
     @property
     def op(self) -> Op:
@@ -72,7 +95,7 @@ class CommandDef:
         """The request's body. Raises Malformed with a text for people."""
         if set(args) != set(self.spec.args):
             raise Malformed(f"{self.spec.name} takes {', '.join(self.spec.args) or 'no arguments'}")
-        return {name: _token_argument(value) for name, value in args.items()}
+        return {name: self.argument(value) for name, value in args.items()}
 
 
 Translated = tuple[type[DeviceEvent], dict[str, Any]]
@@ -262,17 +285,6 @@ def fault(body: Body) -> Translated:
         raise Malformed("code is neither number nor text")
     kind = FaultRaised if flag(body, "on") else FaultCleared
     return kind, {"code": str(code), "name": text(body, "name")}
-
-
-def _token_argument(value: Any) -> bytes:
-    """A token argument of a command, bytes or hex text."""
-    try:
-        made = value if isinstance(value, bytes) else bytes.fromhex(str(value))
-    except ValueError:
-        made = b""
-    if len(made) != TOKEN_BYTES:
-        raise Malformed(f"a token is {TOKEN_BYTES} bytes in hex ({2 * TOKEN_BYTES} digits)")
-    return made
 
 
 def translated(dialect: Dialect, entry: RingEntry, event: Maker, now: float) -> list[DeviceEvent]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, DriverSpec
-from devices.events import DECK, CardDrawn, CutCard, Lid, LockChanged, Sense, ShoeEmpty
+from devices.base import CARD_GAMES, CommandSpec, DriverSpec
+from devices.events import DECK, JOKER, CardDrawn, CutCard, Lid, LockChanged, Sense, ShoeEmpty
 from devices.managed import OPTIONS, Managed
 from devices.managed_capture import ManagedDecoder
 from devices.managed_control import ManagedControlled
@@ -22,7 +22,7 @@ from devices.managed_messages import (
     uint,
 )
 
-_CARDS = frozenset(DECK)
+_CARDS = frozenset((*DECK, JOKER))
 
 
 def _check_status(body: Body) -> dict[str, Any]:
@@ -76,7 +76,7 @@ DIALECT = Dialect(
 SPEC = DriverSpec(
     name="managed-shoe",
     role="shoe",
-    games=frozenset({"baccarat", "blackjack"}),
+    games=CARD_GAMES,
     baud=115200,
     polled=True,
     commands=tuple(c.spec for c in DIALECT.commands),

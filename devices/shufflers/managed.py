@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, DriverSpec
+from devices.base import CARD_GAMES, CommandSpec, DriverSpec
 from devices.events import BatchReleased, CycleAborted, CycleCompleted, CycleStarted, Door, Jam
 from devices.managed import OPTIONS, Managed
 from devices.managed_capture import ManagedDecoder
@@ -113,7 +113,7 @@ DIALECT = Dialect(
 SPEC = DriverSpec(
     name="managed-shuffler",
     role="shuffler",
-    games=frozenset({"baccarat", "blackjack"}),
+    games=CARD_GAMES,
     baud=115200,
     polled=True,
     commands=tuple(c.spec for c in DIALECT.commands),

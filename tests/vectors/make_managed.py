@@ -89,6 +89,11 @@ CONTINUOUS = [
     {"n": 8, "t": 134000, "k": "card", "c": "8S", "b": "red"},
     {"n": 9, "t": 135000, "k": "returned", "count": 22, "inside": 290},
 ]
+STACK = [
+    {"n": 5, "t": 9000, "k": "card", "c": "8S", "b": "red"},
+    {"n": 6, "t": 9200, "k": "card", "c": "XJ", "b": "red"},
+    {"n": 7, "t": 9400, "k": "jam", "place": "exit", "attempt": 1},
+]
 
 
 def image(product: str, version: tuple[int, int, int], body: bytes) -> bytes:
@@ -169,6 +174,15 @@ VECTORS: list[tuple[str, int, int, int, int, object]] = [
         1, 65, 99, 0,
         {"boot": 7, "oldest": 1, "next": 10, "events": CONTINUOUS},
     ),
+    (
+        "stack shoe status answer",
+        1, 67, 112, 0,
+        {"locked": False, "lid": False, "empty": False, "drawn": 9, "dispensing": False},
+    ),
+    ("dispense", 2, 67, 113, 3, {"count": 3, "drawn": 9}),
+    ("dispense answer", 3, 67, 113, 3, {"count": 3}),
+    ("dispense refused, it counts otherwise", 3, 67, 114, 3, {"err": {"group": 67, "rc": 3}}),
+    ("events answer of a stack shoe", 1, 65, 115, 0, {"boot": 7, "oldest": 1, "next": 8, "events": STACK}),
 ]  # fmt: skip
 
 

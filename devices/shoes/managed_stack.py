@@ -1,0 +1,78 @@
+"""Driver of a managed shoe that dispenses stacks (docs/protocols/managed.md, section 4.8)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from devices.base import CommandSpec, DriverSpec
+from devices.events import Jam, Sense
+from devices.managed import OPTIONS, Managed
+from devices.managed_capture import ManagedDecoder
+from devices.managed_control import ManagedControlled
+from devices.managed_messages import (
+    SHOE,
+    Body,
+    CommandDef,
+    Dialect,
+    Translated,
+    flag,
+    known,
+    number_argument,
+    text,
+    uint,
+)
+from devices.shoes import managed as shoe
+
+
+def _check_status(body: Body) -> dict[str, Any]:
+    return known(body, locked=flag, lid=flag, empty=flag, drawn=uint, dispensing=flag)
+
+
+def _check_dispense(body: Body) -> dict[str, Any]:
+    return {"count": uint(body, "count")}
+
+
+def translate(kind: str, body: Body) -> Translated | None:
+    match kind:
+        case "jam":
+            return Jam, {"place": text(body, "place"), "attempt": uint(body, "attempt")}
+        case "cut":
+            return None
+        case _:
+            return shoe.translate(kind, body)
+
+
+STATUS = CommandDef(CommandSpec("status", "state of the shoe", reads=True), SHOE, 0, _check_status)
+DIALECT = Dialect(
+    device_class="stack-shoe",
+    status=STATUS,
+    commands=(
+        STATUS,
+        *(shoe.DIALECT.find(name) for name in ("lock", "unlock")),
+        CommandDef(
+            CommandSpec(
+                "dispense", "let COUNT cards out, when DRAWN have come out so far",
+                args=("count", "drawn"), moves_cards=True,
+            ),
+            SHOE, 3, _check_dispense, number_argument,
+        ),
+    ),
+    translate=translate,
+)  # fmt: skip
+SPEC = DriverSpec(
+    name="managed-stack-shoe",
+    role="shoe",
+    games=frozenset({"three-card-poker", "mississippi-stud", "asia-poker"}),
+    baud=115200,
+    polled=True,
+    commands=tuple(c.spec for c in DIALECT.commands),
+    reader=partial(Managed, dialect=DIALECT),
+    controlled=partial(ManagedControlled, dialect=DIALECT),
+    decoder=partial(ManagedDecoder, dialect=DIALECT),
+    options=OPTIONS,
+    identifies=True,
+    check=DIALECT.body,
+    usb=frozenset({(0x1209, 0x0007)}),
+    senses=frozenset({Sense.BACK, Sense.EMPTY}),
+)
