@@ -43,9 +43,11 @@ class DeviceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A valid table. `notes` are sentences about accepted keys that nothing in this version acts on.
+    """A valid table.
 
-    `day_starts` is the local time at which the gaming day begins (R-42).
+    `notes` are sentences for people: readings of the rules that the regulator should confirm, and accepted
+    keys that nothing in this version acts on. `day_starts` is the local time at which the gaming day begins
+    (R-42).
     """
 
     rules: TableRules
@@ -100,11 +102,12 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     """The configuration if the rules allow it; the Config is None only together with problems."""
     counts = [file.cards.decks_per_batch if b.decks is None else b.decks for b in file.cards.batch]
     specs, device_problems = config_devices.of(file.devices)
+    asked = _asked(file, counts, specs)
     problems = [
         *_table(file.table),
         *_rules(file.rules),
         *_cards(file.cards, double_shoe=_double_shoe(file.devices, specs)),
-        *modes.judge(_asked(file, counts, specs)),
+        *modes.judge(asked),
         *device_problems,
         *config_devices.own_keys(file.devices, specs),
         *config_devices.serves(file.table.game, specs),
@@ -164,7 +167,8 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     )
     journal = Path(file.journal.path or f"/var/lib/cutcard/{table.id}.db")
     day_starts, key = _clock(switches.day_starts) or time(), Path(file.journal.key)
-    return Config(rules, devices, socket, journal, key, day_starts, tuple(_notes(file))), []
+    notes = (*modes.readings(asked), *_notes(file))
+    return Config(rules, devices, socket, journal, key, day_starts, notes), []
 
 
 def _one_of(
@@ -259,6 +263,7 @@ def _asked(file: File, counts: list[int | None], specs: Mapping[str, DriverSpec 
         floor=next((floor for floor in DeckFloor if floor == switches.deck_floor), None),
         hand_backs_differ=switches.hand_backs_differ,
         continuous_batches=switches.continuous_batches,
+        burn=switches.burn,
         given=frozenset(
             f"{name}.{key}"
             for name, section in (("table", table), ("rules", switches))

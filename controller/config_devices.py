@@ -120,6 +120,3 @@ def own_keys(devices: Mapping[str, Device], specs: Mapping[str, DriverSpec | Non
         if device.discloses is not None and spec.role != "reader":
             text = f"only a hole-card reader discloses: {spec.name} is a {spec.role}"
             yield Problem(text, key=f"devices.{name}.discloses")
-    readers = [name for name, spec in specs.items() if spec is not None and spec.role == "reader"]
-    if len(readers) > 1:
-        yield Problem(f"{len(readers)} devices are a reader: a table has one at most", key="devices")

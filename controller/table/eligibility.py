@@ -16,7 +16,7 @@ MOST_BOXES = 7
 """Boxes on a blackjack layout."""
 DOUBLE_SHOE = "58 Pa. Code 633a.3(c)"
 
-_TWO_BATCHES = {"batches": "13:69F-2.2(d)1", "backs": "13:69F-2.2(d)2"}
+BATCH_CLAUSES = {"batches": "13:69F-2.2(d)1", "backs": "13:69F-2.2(d)2"}
 ANY_DECKS = frozenset(range(1, 2 * MOST_DECKS + 1))
 """What one batch or both together may have."""
 
@@ -45,29 +45,31 @@ class Problem:
 class Wager:
     """A wager: the deck counts it may be offered with (`DeckFloor`), and the clause for that.
 
-    `settled_first` wagers are settled before the dealer's second card (2.17(d), 2.23(e)).
+    `section` is where the texts have it. `settled_first` wagers
+    are settled before the dealer's second card (2.17(d), 2.23(e)).
     """
 
+    section: str
     decks: frozenset[int] = ANY_DECKS
     says: str = ""
     clause: str = ""
     settled_first: bool = False
 
 
-_TWO = Wager(ANY_DECKS - {1}, "at least 2 decks", "13:69F-2.2(a)2")
-_FOUR = Wager(ANY_DECKS - {1, 2, 3}, "at least 4 decks", "13:69F-2.2(a)3")
-_SIX_OR_EIGHT = Wager(frozenset({6, 8}), "exactly 6 or 8 decks", "13:69F-2.2(a)4")
+_TWO = Wager("13:69F-2.24", ANY_DECKS - {1}, "at least 2 decks", "13:69F-2.2(a)2")
+_FOUR = Wager("13:69F-2.19", ANY_DECKS - {1, 2, 3}, "at least 4 decks", "13:69F-2.2(a)3")
+_SIX_OR_EIGHT = Wager("13:69F-2.25", frozenset({6, 8}), "exactly 6 or 8 decks", "13:69F-2.2(a)4")
 
 WAGERS: Mapping[str, Wager] = {
-    "match-the-dealer": replace(_SIX_OR_EIGHT, settled_first=True),
+    "match-the-dealer": replace(_SIX_OR_EIGHT, section="13:69F-2.23(a)", settled_first=True),
     "optional-bonus": _SIX_OR_EIGHT,
     "twenty-point": _TWO,
-    "in-between": _TWO,
-    "seven": replace(_FOUR, settled_first=True),
+    "in-between": replace(_TWO, section="13:69F-2.26"),
+    "seven": replace(_FOUR, section="13:69F-2.17(a)3", settled_first=True),
     "progressive": _FOUR,
-    "over-under-13": Wager(settled_first=True),
-    "same-suit": Wager(settled_first=True),
-    "bonus": Wager(),
+    "over-under-13": Wager("13:69F-2.17(a)1", settled_first=True),
+    "same-suit": Wager("13:69F-2.17(a)2", settled_first=True),
+    "bonus": Wager("13:69F-2.20"),
 }
 ONE_OF = ("over-under-13", "same-suit", "seven")
 """The additional wagers of 2.17(a): one of them, and none beside the progressive (R-40)."""
@@ -118,14 +120,14 @@ def batches(
     backs: Sequence[str | None],
     counts: Sequence[int | None],
     numbers: Sequence[int] = (2,),
-    clauses: Mapping[str, str] = _TWO_BATCHES,
+    clauses: Mapping[str, str] = BATCH_CLAUSES,
 ) -> list[Problem]:
     """R-05: as many batches as `numbers` allows, equal decks, different backs."""
-    found = []
     clause = clauses["batches"]
     if len(backs) not in numbers:
         wanted = " or ".join(("one batch is", "two batches are")[n - 1] for n in numbers)
-        found.append(Problem(f"{wanted} needed, {len(backs)} given", clause, "cards.batch"))
+        return [Problem(f"{wanted} needed, {len(backs)} given", clause, "cards.batch")]
+    found = []
     known = [count for count in counts if count is not None]
     if len(set(known)) > 1:
         each = " and ".join(str(count) for count in known)
@@ -136,11 +138,6 @@ def batches(
         text = f"the batches must have backs of different colours, both are {colours[0]}"
         found.append(Problem(text, clauses["backs"], "cards.batch"))
     return found
-
-
-def double_shoe(backs: Sequence[str | None], counts: Sequence[int | None]) -> list[Problem]:
-    """R-51: a shoe with two sides takes two batches of equal decks and different backs."""
-    return [replace(problem, clause=DOUBLE_SHOE) for problem in batches(backs, counts)]
 
 
 def cutting_cards(

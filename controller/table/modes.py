@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from controller.table.eligibility import (
+    BATCH_CLAUSES,
+    DOUBLE_SHOE,
     MOST_BOXES,
     MOST_DECKS,
+    WAGERS,
     DeckFloor,
     Problem,
     batches,
-    double_shoe,
     exclusions,
     floors,
 )
@@ -50,6 +52,7 @@ class Mode:
     batches: tuple[int, ...] = (2,)
     shoe: Need = Need.YES
     shuffler: Need = Need.YES
+    reader: Need = Need.MAY
     cutting_card: Need = Need.YES
     burn: Burn = Burn.EACH_LOAD
     wagers: bool = True
@@ -61,8 +64,7 @@ HAND, CONTINUOUS, PER_ROUND = (CASINO, "hand-dealt"), (CASINO, "continuous"), (C
 CASINO_NIGHT = (NIGHT, "manual-shoe")
 _LICENSED = {
     "decks": "13:69F-2.2(a)",
-    "batches": "13:69F-2.2(d)1",
-    "backs": "13:69F-2.2(d)2",
+    **BATCH_CLAUSES,
     "shoe": "13:69F-2.6(a)",
     "shuffler": "13:69F-2.2(d)",
     "cutting_card": "13:69F-2.2(a)",
@@ -70,7 +72,7 @@ _LICENSED = {
 
 MODES: Mapping[tuple[str, str], Mode] = {
     TWO_BATCH: Mode(clauses=_LICENSED),
-    MANUAL: Mode(batches=(1,), shuffler=Need.NO, clauses=_LICENSED),
+    MANUAL: Mode(batches=(1,), shuffler=Need.NO, clauses=_LICENSED | {"batches": "13:69F-2.2(a)"}),
     HAND: Mode(
         decks=(1, 2),
         shoe=Need.NO,
@@ -87,7 +89,9 @@ MODES: Mapping[tuple[str, str], Mode] = {
         shuffler=Need.NO,
         cutting_card=Need.NO,
         burn=Burn.NEVER,
-        clauses=_LICENSED | dict.fromkeys(("batches", "shoe", "shuffler", "cutting_card"), "13:69F-2.21"),
+        clauses=_LICENSED
+        | {"batches": "13:69F-2.2(a)"}
+        | dict.fromkeys(("shoe", "shuffler", "cutting_card"), "13:69F-2.21"),
     ),
     PER_ROUND: Mode(
         games=ONE_DECK_GAMES,
@@ -105,6 +109,7 @@ MODES: Mapping[tuple[str, str], Mode] = {
         batches=(1,),
         shoe=Need.MAY,
         shuffler=Need.MAY,
+        reader=Need.NO,
         cutting_card=Need.MAY,
         burn=Burn.EACH_ROUND,
         wagers=False,
@@ -112,6 +117,7 @@ MODES: Mapping[tuple[str, str], Mode] = {
             "boxes": "13:47-20.22(b)1",
             "decks": "13:47-20.22(b)2",
             "batches": "13:47-20.22(b)2i",
+            "reader": "13:47-20.22(c)",
             "wagers": "13:47-20.22(g)",
         },
     ),
@@ -167,6 +173,7 @@ class Asked:
     floor: DeckFloor | None = DeckFloor.BATCH
     hand_backs_differ: bool = True
     continuous_batches: int = 1
+    burn: str = Burn.EACH_ROUND
     given: frozenset[str] = frozenset()
 
 
@@ -183,16 +190,42 @@ def judge(asked: Asked) -> Iterator[Problem]:
             text, clause = _ELSEWHERE[asked.profile, asked.mode]
             yield Problem(f"there is no mode {asked.mode} at {asked.profile}: {text}", clause, "table.mode")
         return
-    if asked.mode == "continuous":
-        mode = replace(mode, batches=(asked.continuous_batches,))
-    if asked.mode == "hand-dealt" and not asked.hand_backs_differ and set(asked.counts) <= {1, None}:
-        mode = replace(mode, clauses={k: v for k, v in mode.clauses.items() if k != "backs"})
+    if asked.mode == "continuous" and asked.continuous_batches == 2:
+        mode = replace(mode, batches=(2,), clauses={**mode.clauses, **BATCH_CLAUSES})
+    if asked.mode == "hand-dealt" and not asked.hand_backs_differ:
+        if set(asked.counts) <= {1, None}:
+            mode = replace(mode, clauses={k: v for k, v in mode.clauses.items() if k != "backs"})
+        else:
+            text = "sets of two decks have different backs: this is for sets of one"
+            yield Problem(text, mode.clauses["backs"], "rules.hand_backs_differ")
     yield from _game(mode, asked)
     yield from _cards(mode, asked)
     yield from _machines(mode, asked)
     for key in READ_BY:
         if key in asked.given and not reads((asked.profile, asked.mode), key):
             yield Problem(f"nothing reads this in mode {asked.mode} of {asked.profile}: take it out", key=key)
+
+
+def readings(asked: Asked) -> Iterator[str]:
+    """What the regulator should confirm: readings that this table stands on and the texts leave open."""
+    row = (asked.profile, asked.mode)
+    if row == HAND and not asked.hand_backs_differ:
+        yield (
+            "rules.hand_backs_differ: 13:69F-2.2(d) asks for different backs from two decks on; read here "
+            "set by set (R-04)"
+        )
+    if row == CONTINUOUS:
+        yield (
+            "table.mode: 13:69F-2.21 lets an approved device and its procedures stand for 2.5 and 2.6; "
+            "its end was not at hand (R-11)"
+        )
+        batches = "one batch is" if asked.continuous_batches == 1 else "two batches are"
+        yield (
+            f"rules.continuous_batches: whether the batches of 13:69F-2.2(d) are asked of such a device is "
+            f"open (R-11); {batches} used"
+        )
+    if row == CASINO_NIGHT and asked.burn == Burn.EACH_LOAD:
+        yield "rules.burn: 13:47-20.22(g)6 burns after the bets; read here as once a shoe or deck (R-79)"
 
 
 def _game(mode: Mode, asked: Asked) -> Iterator[Problem]:
@@ -207,8 +240,9 @@ def _game(mode: Mode, asked: Asked) -> Iterator[Problem]:
         text = f"the layout has {told} boxes, not {asked.boxes}"
         yield Problem(text, mode.clauses.get("boxes"), "table.boxes")
     if not mode.wagers and asked.wagers:
-        text = f"{asked.wagers[0]} is a wager of licensed blackjack: this game has none of them"
-        yield Problem(text, mode.clauses.get("wagers", "13:69F-2.3"), "table.wagers")
+        for wager in (name for name in dict.fromkeys(asked.wagers) if name in WAGERS):
+            text = f"{wager} is a wager of blackjack in a casino"
+            yield Problem(text, mode.clauses.get("wagers", WAGERS[wager].section), "table.wagers")
     elif mode.wagers:
         yield from floors(asked.counts, asked.wagers, asked.floor)
         yield from exclusions(asked.wagers)
@@ -225,8 +259,6 @@ def _cards(mode: Mode, asked: Asked) -> Iterator[Problem]:
             allowed = " or ".join(str(n) for n in mode.decks)
             text += f"{asked.mode} of {asked.profile} is played with {allowed}"
             yield Problem(text, clause, "cards.decks_per_batch")
-    if asked.double and 2 not in mode.batches:
-        yield from double_shoe(asked.backs, asked.counts)
     yield from batches(asked.backs, asked.counts, mode.batches, mode.clauses)
     if mode.cutting_card is Need.YES and asked.cutting_card is None and not asked.double:
         text = "is missing: the colour of the cutting card"
@@ -237,20 +269,22 @@ def _cards(mode: Mode, asked: Asked) -> Iterator[Problem]:
 
 
 def _machines(mode: Mode, asked: Asked) -> Iterator[Problem]:
-    for role, need in (("shoe", mode.shoe), ("shuffler", mode.shuffler)):
+    for role, need in (("shoe", mode.shoe), ("shuffler", mode.shuffler), ("reader", mode.reader)):
         count, clause = asked.roles.count(role), mode.clauses.get(role)
         if count > 1:
-            yield Problem(f"{count} devices are a {role}: a table has one", key="devices")
+            yield Problem(f"{count} devices are a {role}: a table has one at most", key="devices")
         elif need is Need.YES and not count and asked.known:
             yield Problem(f"this mode needs a {role}: no device here is one", clause, "devices")
         elif need is Need.NO and count:
-            text = f"mode {asked.mode} has no {role}: take that device out, or name another mode"
+            text = f"{asked.mode} of {asked.profile} has no {role}: take it out, or name another mode"
             yield Problem(text, clause, "devices")
     if "shoe" in asked.roles and asked.known and asked.shuffles != (asked.mode == "continuous"):
         text = "this mode needs a shoe that shuffles by itself"
         if asked.shuffles:
             text = "a shoe that shuffles by itself is for mode continuous"
         yield Problem(text, "13:69F-2.21", "devices")
+    if asked.double and (asked.profile, asked.mode) != TWO_BATCH:
+        yield Problem("a double shoe is for mode two-batch-shoe", DOUBLE_SHOE, "devices")
     if len(asked.backs) == 2 and mode.shuffler is Need.MAY and "shuffler" not in asked.roles and asked.known:
         text = "two decks alternate only with a shuffler: no device here is one"
         yield Problem(text, mode.clauses["batches"], "devices")

@@ -79,13 +79,64 @@ def test_a_manual_shoe_of_a_casino_is_shuffled_by_hand() -> None:
     assert problem.clause == "13:69F-2.2(d)"
 
 
+NO_CARD = {"cutting_card": None}
+
+
 @pytest.mark.rule("R-11")
 def test_a_continuous_shuffler_stands_in_for_shoe_and_shuffler_and_needs_no_cutting_card() -> None:
-    found = refused("red", 6, DRIVERS, table={"mode": "continuous"})
-    assert [(problem.key, problem.clause) for problem in found] == [
-        ("cards.cutting_card", "13:69F-2.21"),
-        ("devices", "13:69F-2.21"),
-        ("devices", "13:69F-2.21"),
-    ]
-    two = {"table": {"mode": "continuous"}, "rules": {"continuous_batches": 2}}
-    assert "two batches are needed, 1 given" in [problem.text for problem in refused("red", 6, {}, **two)]
+    machine, mode = {"shoe": "managed-continuous"}, {"mode": "continuous"}
+    found = built("red", 6, machine, table=mode, cards=NO_CARD)
+    rules = found.rules
+    assert (rules.shoe, rules.shuffler, rules.devices) == ("shoe", "shoe", ("shoe",))
+    assert (rules.continuous, rules.alone, rules.burn, rules.cutting_card) == (True, True, Burn.NEVER, False)
+    assert rules.burn_on_dealer_change is False
+    assert [note.partition(":")[0] for note in found.notes] == ["table.mode", "rules.continuous_batches"]
+    two = {"table": mode, "cards": NO_CARD, "rules": {"continuous_batches": 2}}
+    assert len(built("red blue", 6, machine, **two).rules.batches) == 2
+    (problem,) = refused("red Red", 6, machine, **two)
+    assert problem.clause == "13:69F-2.2(d)2"
+    (problem,) = refused("red", 6, machine, **two)
+    assert (problem.text, problem.clause) == ("two batches are needed, 1 given", "13:69F-2.2(d)1")
+
+
+@pytest.mark.rule("R-04")
+def test_whether_one_deck_sets_may_look_alike_is_a_switch_that_is_flagged() -> None:
+    only, alike = {"shuffler": "managed-shuffler"}, {"hand_backs_differ": False}
+    hand = {"mode": "hand-dealt"}
+    (problem,) = refused("red red", 1, only, table=hand)
+    assert problem.clause == "13:69F-2.2(d)2"
+    found = built("red red", 1, only, table=hand, rules=alike)
+    assert [note.partition(":")[0] for note in found.notes] == ["rules.hand_backs_differ"]
+    assert built("red blue", 1, only, table=hand).notes == ()
+    keys = [problem.key for problem in refused("red red", 2, only, table=hand, rules=alike)]
+    assert keys == ["rules.hand_backs_differ", "cards.batch"]
+
+
+NIGHT = {"profile": "nj-casino-night", "mode": "manual-shoe"}
+UNREAD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    ("rules.burn", {"mode": "two-batch-shoe"}, {"rules": {"burn": "each-load"}}),
+    ("rules.hand_backs_differ", {"mode": "two-batch-shoe"}, {"rules": {"hand_backs_differ": True}}),
+    ("rules.continuous_batches", {"mode": "two-batch-shoe"}, {"rules": {"continuous_batches": 1}}),
+    ("rules.discretionary", NIGHT, {"rules": {"discretionary": "swap"}}),
+    ("rules.burn_after_dry", NIGHT, {"rules": {"burn_after_dry": True}}),
+    ("table.burn_on_dealer_change", NIGHT, {"table": {"burn_on_dealer_change": True}}),
+    ("table.cutting_card_tolerance", NIGHT, {"table": {"cutting_card_tolerance": 3}}),
+    ("rules.cut", {"mode": "continuous"}, {"rules": {"cut": "always"}}),
+    ("table.first_card", {"mode": "continuous"}, {"table": {"first_card": "play-one-round"}}),
+]
+
+
+def test_a_key_that_means_nothing_in_a_mode_is_refused_even_with_its_default() -> None:
+    for key, mode, changes in UNREAD:
+        sections = {**changes, "table": {**mode, **changes.get("table", {})}}
+        found = refused("red", 4, {}, **sections)
+        assert [problem.key for problem in found if problem.text.startswith("nothing reads this")] == [key]
+
+
+@pytest.mark.rule("R-79")
+def test_a_burn_once_a_shoe_at_a_casino_night_is_flagged() -> None:
+    found = built("red", 2, {}, table=NIGHT, rules={"burn": "each-load"})
+    assert [note.partition(":")[0] for note in found.notes] == ["rules.burn"]
+    assert built("red", 2, {}, table=NIGHT).notes == ()
+    (problem,) = refused("red", 2, {}, table=NIGHT, rules={"burn": "never"})
+    assert problem.text == "there is no burn 'never'; known are each-round, each-load"

@@ -128,7 +128,7 @@ MACHINES: tuple[Rule, ...] = (
         "a double shoe: two sides, two backs, a cutting card each, a segregated area",
         clause="58 Pa. Code 633a.3(c); 13:69F-2.15(a)",
         code=(
-            T + "eligibility:double_shoe",
+            T + "modes:MODES",
             T + "eligibility:cutting_cards",
             T + "judges:_judge_insert",
             T + "shoe_events:_card",
