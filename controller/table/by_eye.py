@@ -1,0 +1,128 @@
+"""What people tell where no device counts: cards dealt from the hand, or out of a plain shoe (R-28, R-79).
+
+Custody follows what is told. Cards lie in the dealer's hand until the burn, the settlement (`cards=N`), a
+shuffle of the rack or the gauge says where they are; a round settled without a number leaves them `untold`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from controller.table import args
+from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.changes import move, move_all, with_shoe
+from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.phases import Phase
+from controller.table.profiles import TableRules
+from controller.table.round import box
+from controller.table.state import Batch, Place, TableState
+
+Data = Mapping[str, Any]
+
+
+def _held(state: TableState) -> Batch:
+    """The batch that is dealt."""
+    assert state.shoe.batch is not None
+    return state.batches[state.shoe.batch]
+
+
+# --- a card is burned ---
+
+
+def _judge_burn(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """A shoe that counts tells the burned card by itself: the tap before it changes nothing."""
+    if rules.by_eye:
+        return {"batch": _held(state).id, "moved": min(1, _held(state).at(Place.SHOE))}
+    if state.phase is Phase.RESHUFFLE_BURN:
+        return Refusal("unexpected", "the shoe itself tells the card that is burned: draw it")
+    return {}
+
+
+def _burned(state: TableState, data: Data) -> TableState:
+    if "moved" not in data:
+        return state
+    return replace(move(state, data["batch"], data["moved"], Place.SHOE, Place.RACK), dry_in=None)
+
+
+# --- a round ---
+
+
+def round_cards(rules: TableRules, state: TableState, given: Args) -> dict[str, Any]:
+    """What a settlement tells of the cards on the layout; `taken` are those that came from the hand."""
+    if not rules.by_eye:
+        if "cards" in given:
+            raise ValueError("the shoe counts the cards of a round: leave cards out")
+        return {}
+    laid, round_ = _held(state).at(Place.TABLE), state.round
+    most = laid + _held(state).at(Place.SHOE)
+    if "cards" not in given and rules.one_deck is not None and round_ is not None:
+        return {"cards": len(round_.order), "taken": min(len(round_.order), most) - laid}  # nobody plays on
+    if "cards" not in given:
+        return {"cards": None, "taken": 0}
+    cards = args.whole(given, "cards")
+    if not laid <= cards <= most:
+        raise ValueError(f"cards is how many cards lie on the layout, {laid} to {most}")
+    return {"cards": cards, "taken": cards - laid}
+
+
+def settled(state: TableState, data: Data) -> TableState:
+    """The cards of the round come from the hand, as far as somebody told how many."""
+    if "taken" not in data:
+        return state
+    state = move(state, _held(state).id, data["taken"], Place.SHOE, Place.TABLE)
+    return with_shoe(state, untold=True) if data["cards"] is None else state
+
+
+def void(rules: TableRules, state: TableState) -> dict[str, Any]:
+    """Nobody tells how many cards a void round took."""
+    dealt = rules.by_eye and state.phase in (Phase.SIDE_WAGERS, Phase.PLAYING)
+    return {"cards": None, "taken": 0} if dealt else {}
+
+
+def all_out(state: TableState) -> bool:
+    """Whether no card is left to deal, as far as it is known; where nobody counted, the dealer's word goes."""
+    return state.shoe.empty or state.shoe.untold or not _held(state).at(Place.SHOE)
+
+
+# --- what goes wrong (R-32 to R-36) ---
+
+
+def drawn_in_error(state: TableState, *, exposed: bool, burned: bool) -> dict[str, Any]:
+    """Which card it was nobody knows: only one that is burned changes its place."""
+    taken = min(1, _held(state).at(Place.SHOE)) if burned else 0
+    return {"batch": _held(state).id, "exposed": exposed, "burned": burned, "shown": False, "taken": taken}
+
+
+def drawn(state: TableState, data: Data) -> TableState:
+    return move(state, data["batch"], data["taken"], Place.SHOE, Place.RACK)
+
+
+def box_skipped(number: int, had: int) -> dict[str, Any]:
+    return {"box": box(number), "had": had}
+
+
+# --- it runs out in a round (R-35) ---
+
+
+def judge_reshuffle(state: TableState, given: Args) -> dict[str, Any]:
+    """The rack is counted as it is shuffled: all other cards lie on the layout."""
+    held = _held(state)
+    most = sum(held.cards.values()) - held.at(Place.TABLE)
+    cards = args.whole(given, "cards")
+    if not 1 <= cards <= most:
+        raise ValueError(f"cards is how many cards of the rack were shuffled, 1 to {most}")
+    return {"batch": held.id, "cards": cards, "take_out": 0, "laid": most - cards + held.at(Place.TABLE)}
+
+
+def reshuffled(state: TableState, data: Data) -> TableState:
+    """Every card is known again: shuffled and in hand, or on the layout."""
+    for place in (Place.SHOE, Place.TABLE):
+        state = move_all(state, data["batch"], place, Place.IN_HAND)
+    state = move(state, data["batch"], data["laid"], Place.IN_HAND, Place.TABLE)
+    return with_shoe(state, untold=False)
+
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {"burn": (_judge_burn, ())}
+APPLY: dict[str, Apply] = {"burn": _burned}
