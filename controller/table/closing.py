@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args
+from controller.table import args, continuous
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
 from controller.table.inputs import OperatorEvent, Refusal, Role
@@ -192,6 +192,8 @@ def _after_count(draft: Draft, before: TableState) -> None:
 def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     device = args.one_of(tap.args, "device", rules.devices)
     data = {"device": device, "batch": None, "moved": 0, "inside": 0, "by": [tap.who]}
+    if hindered := continuous.in_use(rules, state):
+        return hindered
     if device == rules.shuffler:
         lifted = _cards_out(rules, state, tap)
         if isinstance(lifted, Refusal):
@@ -220,7 +222,8 @@ def _proves(rules: TableRules, state: TableState, device: str) -> bool:
     """Whether the device itself tells that it is empty; otherwise two people look."""
     if not state.device(device).up or device == rules.reader:
         return False
-    return device == rules.shuffler or (Sense.EMPTY in rules.shoe_senses and state.shoe.told_empty)
+    told = Sense.EMPTY in rules.shoe_senses and state.shoe.told_empty
+    return told if device == rules.shoe else device == rules.shuffler
 
 
 def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -330,12 +333,14 @@ def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     mode = tap.args.get("mode", rules.mode)
     if mode == rules.mode and rules.shuffler is None:
         return {"manual": True, "empty": []}
-    if mode not in (rules.mode, MANUAL):
+    if mode not in (rules.mode, MANUAL) or (rules.continuous and mode != rules.mode):
         raise ValueError(f"mode={mode} is neither {rules.mode} nor, without its shuffler, {MANUAL}")
     if mode == rules.mode:
         if not state.shuffler.out:
             return {"manual": False, "empty": []}
-        other_ways = (f"open mode={MANUAL}", f"in_service device={rules.shuffler}")
+        other_ways = (() if rules.continuous else (f"open mode={MANUAL}",)) + (
+            f"in_service device={rules.shuffler}",
+        )
         return Refusal("out_of_service", "the shuffler is out of service", OUT_OF_USE, other_ways)
     if not state.shuffler.out:
         why = f"{MANUAL} is for a table whose shuffler is out of service"

@@ -130,16 +130,21 @@ def _dry_in(phase: Phase) -> Callable[[TableRules, TableState], bool]:
 
 GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     "always": lambda rules, state: True,
-    "burn_on_dealer_change": lambda rules, state: rules.burn_on_dealer_change,
+    "burn_on_dealer_change": lambda rules, state: (
+        rules.burn_on_dealer_change and rules.burn is not Burn.NEVER
+    ),
     "settle_first": lambda rules, state: rules.settle_first,
     "last_round": last_round,
     "hole_card_is_out": hole_card_is_out,
-    "shuffled_in_hand": lambda rules, state: state.taken not in (None, state.shoe.last_batch),
+    "shuffled_in_hand": lambda rules, state: (
+        not rules.continuous and state.taken not in (None, state.shoe.last_batch)
+    ),
+    "continuous": lambda rules, state: rules.continuous,
     "not_its_turn": lambda rules, state: (
         state.shuffler.batch is not None and state.shuffler.batch == state.shoe.last_batch
     ),
     "no_cut": no_cut,
-    "alone": lambda rules, state: rules.alone,
+    "alone": lambda rules, state: rules.alone and not rules.continuous,
     "alone_no_cut": lambda rules, state: rules.alone and no_cut(rules, state),
     "no_cutting_card": lambda rules, state: not rules.cutting_card,
     "burns_each_load": lambda rules, state: rules.burn is Burn.EACH_LOAD,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.table import closing, daily, irregular, opening, patterns, people, reader
+from controller.table import closing, continuous, daily, irregular, opening, patterns, people, reader
 from controller.table.changes import (
     move,
     move_all,
@@ -334,7 +334,7 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
         at = shoe.cut_at if shoe.cut_at is not None else box(boxes[0])
         state = with_shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
     number = state.rounds + 1
-    early, state = state.shoe.early, with_shoe(state, early=())
+    early, state = state.shoe.early, with_shoe(state, early=(), used=data.get("used", 0))
     round_ = Round(number, boxes, early, deal_order(boxes))
     return replace(state, round=round_, rounds=number, last_boxes=boxes)
 
@@ -406,5 +406,6 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **irregular.APPLY,
     **closing.APPLY,
     **reader.APPLY,
+    **continuous.APPLY,
     **people.APPLY,
 }

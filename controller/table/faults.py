@@ -155,6 +155,26 @@ FAULTS: dict[str, FaultKind] = {
         "end the shoe; find out how this batch was shuffled",
         "shoe_unused",
     ),
+    # a continuous shuffler
+    "returned_early": FaultKind(
+        Blocks.ROUND,
+        "used cards went back into the continuous shuffler before the next round was dealt",
+        "a supervisor decides what becomes of a dispute about that round, then clears this",
+        "always",
+        decided=True,
+    ),
+    "returned_twice": FaultKind(
+        Blocks.ROUND,
+        "more cards went into the continuous shuffler than lay in the rack",
+        "end the shoe (`idle` or `close`), deal every card out and count them",
+        "shoe_unused",
+    ),
+    "count_drift": FaultKind(
+        Blocks.ROUND,
+        "the continuous shuffler holds another number of cards than this table knows of",
+        "end the shoe (`idle` or `close`), deal every card out, look into the machine and count them",
+        "shoe_unused",
+    ),
     # a batch
     "dead_card": _unfit(Blocks.ROUND, "a card of the batch is damaged, marked or missing"),
     "deck_too_old": _unfit(Blocks.SWAP, "the batch is older than this table allows"),

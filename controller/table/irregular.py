@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, by_hand, reader
+from controller.table import args, by_hand, continuous, reader
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
@@ -186,7 +186,8 @@ def shown_at_the_end(round_: Round | None) -> list[Dealt]:
 
 def settled(state: TableState) -> TableState:
     """The round is over, its cards turned up and laid into the rack."""
-    return replace(table_to_rack(_less_unseen(state, shown_at_the_end(state.round))), round=None)
+    state = _less_unseen(continuous.round_over(state), shown_at_the_end(state.round))
+    return replace(table_to_rack(state), round=None)
 
 
 def _less_unseen(state: TableState, cards: Iterable[Dealt]) -> TableState:
@@ -234,7 +235,7 @@ def _void(state: TableState, data: Data) -> TableState:
     if state.phase in OUT_OF_SHOE:
         batch = _shoe_batch(state)
         state = with_batch(move_all(state, batch, Place.IN_HAND, Place.RACK), batch, proof=None, cut=False)
-    return replace(table_to_rack(state), round=None, dry_in=None)
+    return replace(table_to_rack(continuous.round_over(state)), round=None, dry_in=None)
 
 
 def _after_void(draft: Draft, before: TableState) -> None:
@@ -360,8 +361,8 @@ def _void_is_called_for(rules: TableRules, state: TableState) -> bool:
     """Whether the round cannot go on as it is."""
     if state.silent(rules.shoe):
         return True
-    nothing_left = state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and not _rack(state))
-    return dry(state) and nothing_left
+    no_help = rules.continuous or not _rack(state)
+    return dry(state) and (state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and no_help))
 
 
 def _rack(state: TableState) -> int:

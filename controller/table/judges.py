@@ -5,7 +5,18 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from controller.table import args, by_hand, closing, cutting_card, daily, irregular, opening, people, reader
+from controller.table import (
+    args,
+    by_hand,
+    closing,
+    continuous,
+    cutting_card,
+    daily,
+    irregular,
+    opening,
+    people,
+    reader,
+)
 from controller.table.args import Judge, Judged
 from controller.table.draft import no_cut
 from controller.table.faults import FAULTS
@@ -27,7 +38,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     inside = state.batch_at(Place.SHUFFLER)
-    if out := closing.out_of_service(state):
+    if out := closing.out_of_service(state) or continuous.in_use(rules, state):
         return out
     if inside is not None:
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
@@ -238,10 +249,13 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
 def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     boxes = args.boxes(rules, tap.args)
     if state.shoe.empty:
-        return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", ("shuffle_now",))
+        how = "idle" if rules.continuous else "shuffle_now"
+        return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", (how,))
     if state.silent(rules.shoe):
         return Refusal("device_absent", "the shoe does not answer: no card could be counted")
-    return {"boxes": list(boxes), "round": state.rounds + 1}
+    if out := continuous.out_of_service(rules, state):
+        return out
+    return {"boxes": list(boxes), "round": state.rounds + 1, **continuous.used(rules, state)}
 
 
 def _judge_cutting_card_at(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -252,6 +266,8 @@ def _judge_cutting_card_at(rules: TableRules, state: TableState, tap: OperatorEv
     if in_round and "box" not in tap.args:
         raise ValueError("box=NUMBER or box=dealer is missing")
     seat = args.seat(rules, tap.args["box"]) if "box" in tap.args else None
+    if not rules.cutting_card:
+        return Refusal("no_cutting_card", "no cutting card lies among the cards of this table")
     if sensed and not state.shoe.cut_seen:
         return Refusal("no_cutting_card", "the cutting card has not come out of this shoe")
     if state.shoe.cut_at is not None or (state.shoe.cut_seen and not sensed):
@@ -329,6 +345,8 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
     batch = state.batches.get(fault.batch or "")
     match FAULTS[fault.code].gone:
         case "always":
+            return True
+        case "proved_or_replaced" | "cycle_running_or_proved" if continuous.began_since(rules, state, fault):
             return True
         case "proved_or_replaced":
             if batch is not None and batch.replaced > fault.again:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import daily, reader, shoe_events, shuffler_events
+from controller.table import continuous, daily, reader, shoe_events, shuffler_events
 from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
@@ -21,6 +21,7 @@ JUDGED = frozenset(
         ev.CycleStarted,
         ev.CycleCompleted,
         ev.BatchReleased,
+        ev.CardsReturned,
         ev.HoleCardChecked,
     )
 )
@@ -42,11 +43,10 @@ def observed(draft: Draft, event: ev.DeviceEvent) -> None:
 
 def _handled(draft: Draft, event: ev.DeviceEvent) -> bool:
     rules = draft.rules
-    judges = (
-        (rules.shuffler, shuffler_events.handle),
-        (rules.shoe, shoe_events.handle),
-        (rules.reader, reader.handle),
-    )
+    shuffler, shoe = (rules.shuffler, shuffler_events.handle), (rules.shoe, shoe_events.handle)
+    first = (shoe, shuffler) if continuous.dealing(rules, draft.state) else (shuffler, shoe)
+    own = rules.shoe if rules.continuous else None
+    judges = ((own, continuous.handle), *first, (rules.reader, reader.handle))
     return any(event.device == device and judge(draft, event) for device, judge in judges)
 
 
@@ -67,16 +67,19 @@ def _link_up(draft: Draft, event: ev.LinkUp) -> None:
         draft.latch("wrong_device", f"{event.device}: {cause}", device=event.device)
         return
     extra: dict[str, Any] = {"known": True, "verdict": verdict.value}
-    if event.device == rules.shuffler:
+    dealing = continuous.dealing(rules, draft.state)
+    if event.device == rules.shuffler and not dealing:
         extra |= shuffler_events.read_back(draft.state, event)
     if event.device == rules.shoe:
         extra |= shoe_events.read_back(draft.state, event, before.boot)
     record(draft, event, extra)
     draft.gone("device_down", device=event.device)
-    if event.device == rules.shuffler:
+    if event.device == rules.shuffler and not dealing:
         shuffler_events.reconcile(draft, event, before.boot)
-    if event.device == rules.shoe:
+    if event.device == rules.shoe and (dealing or not rules.continuous):
         shoe_events.reconcile(draft, event, before.boot)
+    if dealing:
+        continuous.reconcile(draft, event, before.boot)
 
 
 def _who(serial: str | None, firmware: str | None, image: str | None) -> str:

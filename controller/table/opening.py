@@ -227,6 +227,8 @@ def waits_for_cut(rules: TableRules, state: TableState, batch: str) -> bool:
     held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
     if held.proof is None or (state.phase in SHOE_IN_USE and held.proof.how is Shuffled.CERTIFICATE):
         return False
+    if rules.continuous:
+        return False  # nothing is cut: it is shuffled in any case
     return not (other and other.proof and other.at(Place.IN_HAND) and other.id != state.shoe.last_batch)
 
 

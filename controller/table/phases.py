@@ -92,9 +92,12 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("proof_lost", _BEFORE_SHOE, P.RACK_FULL, tap=False),
     Transition("load_shuffler", (P.OPENING,), P.FIRST_LOADED),
     Transition("load_shuffler", (P.RACK_FULL,), P.FIRST_LOADED, "alone"),
+    Transition("load_shuffler", (P.RACK_FULL,), P.FIRST_LOADED, "continuous"),
     Transition("cycle_started", (P.FIRST_LOADED,), P.FIRST_SHUFFLING, tap=False),
     Transition("cycle_void", (P.FIRST_SHUFFLING,), P.FIRST_LOADED, tap=False),
     Transition("lifted_out", (P.FIRST_LOADED, P.FIRST_SHUFFLING), P.OPENING, tap=False),
+    # a continuous shuffler deals the batch from where it lies
+    Transition("ready_to_deal", (P.FIRST_SHUFFLING,), P.BETWEEN_ROUNDS, "continuous", tap=False),
     # the shuffled batch comes out, the other one goes in (S4); no way on before its cycle is seen to start
     # what is out of play may come out in any case, and goes nowhere but off the table
     Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),

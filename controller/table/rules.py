@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.table import closing, daily, irregular, observe, opening, people, reader
+from controller.table import closing, continuous, daily, irregular, observe, opening, people, reader
 from controller.table.args import Args, Judged
 from controller.table.checkpoint import checkpoint
 from controller.table.draft import Decision, Draft
@@ -96,7 +96,8 @@ def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """The data of the tap's fact, or the refusal (without `expected`, which `decide` adds)."""
     if tap.key is not None and not (tap.key.isprintable() and 0 < len(tap.key) <= KEY_LENGTH):
         return Refusal("bad_argument", f"an id is 1 to {KEY_LENGTH} printable characters")
-    refused = _out_of_phase(state, tap.event) or _blocked(state, tap.event)
+    refused = continuous.replaced(rules, tap.event) or _out_of_phase(state, tap.event)
+    refused = refused or _blocked(rules, state, tap.event)
     refused = refused or daily.locked_out(rules, state, tap.event)
     if refused:
         return refused
@@ -126,13 +127,14 @@ def _out_of_phase(state: TableState, event: str) -> Refusal | None:
     return Refusal("unexpected", f"{event} is not expected now: the table is in phase {state.phase.value}")
 
 
-def _blocked(state: TableState, event: str) -> Refusal | None:
+def _blocked(rules: TableRules, state: TableState, event: str) -> Refusal | None:
     if event in ("acknowledge", "clear", "cutting_card_at"):
         return None
+    round_ = (Blocks.ROUND, Blocks.SWAP) if rules.continuous else (Blocks.ROUND,)  # it swaps by itself
     for fault in state.faults:
         if (
             fault.blocks is Blocks.NOW
-            or (fault.blocks is Blocks.ROUND and event == "bets_closed" and _in_play(state, fault))
+            or (fault.blocks in round_ and event == "bets_closed" and _in_play(state, fault))
             or (fault.blocks is Blocks.SWAP and _swaps(state, event) and _hinders(state, fault, event))
         ):
             kind = FAULTS[fault.code]

@@ -22,7 +22,7 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
             _cutting_card(draft, event)
         case ev.ShoeEmpty():
             _empty(draft, event)
-        case ev.Lid(open=opened):
+        case ev.Lid(open=opened) | ev.Door(open=opened):
             event_facts.record(draft, event)
             _lid(draft, opened=opened)
         case ev.GapPossible():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.table import event_facts
+from controller.table import continuous, event_facts
 from controller.table.cards import difference
 from controller.table.draft import Draft
 from controller.table.faults import Blocks
@@ -105,6 +105,7 @@ def _completed(draft: Draft, event: ev.CycleCompleted) -> None:
         return
     if code is None:
         draft.add("batch_proved", {"batch": batch, "token": event.token, "cycle": event.cycle})
+        continuous.ready(draft, batch)
         return
     draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
     draft.latch(code, cause, batch=batch)
@@ -165,7 +166,7 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
     moved = min(count, inside) if event.inside is None else max(0, inside - left)
     with_token = held.proof is not None and event.token == held.proof.token
     whole = left == 0 and count == inside == rules.batch_size
-    due = bool(draft.moves("batch_taken"))
+    due = bool(draft.moves("batch_taken")) and not rules.continuous
     proved = with_token and whole and due
     trigger = "batch_taken" if proved else ("lifted_out" if moved == inside else None)
     moves = draft.moves(trigger) if trigger else {}

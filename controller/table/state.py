@@ -192,7 +192,8 @@ class Shoe:
     cards drawn, two letters each, "--" where not everybody saw it at once (law 7). `returned` counts cards
     that were drawn and went back in, as the shoe's own counter has it; `aside` are the cards of its
     segregated area; `by_choice` tells that the licensee ended this shoe (R-14). `told_empty`: since its last
-    card the shoe said by itself that it is empty.
+    card the shoe said by itself that it is empty. Of a continuous shuffler (R-60) `used` counts the cards in the
+    rack when the bets were closed, `free` those of them that may go back between two rounds.
     """
 
     batch: str | None = None
@@ -213,11 +214,18 @@ class Shoe:
     by_choice: bool = False
     aside: Mapping[str, int] = field(default_factory=dict)
     told_empty: bool = False
+    used: int = 0
+    free: int = 0
 
     @property
     def count(self) -> int:
         """Cards of the batch drawn from this shoe so far."""
         return sum(self.drawn.values())
+
+    @property
+    def told(self) -> int:
+        """How many cards the shoe's own counter should show."""
+        return self.count + self.foreign + self.returned
 
     def copies(self, face: str) -> int:
         """How often this card came out for everyone to see."""
