@@ -47,6 +47,7 @@ def monitor(
 
 
 MASKED = "a table is open on this machine: cards that may not be seen yet are shown as ?, without raw bytes"
+SHOWN = "the table is closed: cards are shown again"
 
 
 class _Lines:
@@ -78,7 +79,7 @@ class _Lines:
         masked = any_open()
         if masked != self._masked:
             self._masked = masked
-            _note(MASKED if masked else "the table is closed: cards are shown again")
+            _note(MASKED if masked else SHOWN)
         found = to_json(event, at=self._clock.wall(), masked=masked)
         line = (
             event_lines.as_json(found) if self._as_json else event_lines.as_text(found, colour=self._colour)

@@ -20,7 +20,7 @@ from controller.table.state import Cycle, Fault, Place, TableState
 from devices.events import CardDrawn, LinkUp
 from tests.support.explore_moves import SHOE, Move, fresh
 
-ONE_BATCH_EACH = (Place.SHUFFLER, Place.SHOE, Place.TABLE, Place.RACK)
+ONE_BATCH_EACH = (Place.SHUFFLER, Place.SHOE, Place.RACK)
 PLAYED = frozenset({"box 1", "box 2", "dealer", "hole", "play"})
 NONE: frozenset[str] = frozenset()
 STEPS = ("inspect", "verify", "spread", "player_inspected", "wash")
@@ -99,6 +99,9 @@ def state_holds(rules: TableRules, state: TableState, room: Room) -> None:
         check(not batch.cut or batch.id in room.cut, "M4: a cut was made and still counts")
     for place in ONE_BATCH_EACH:
         check(sum(b.at(place) > 0 for b in state.batches.values()) <= 1, f"M2: one batch at most: {place}")
+    strays = {f.batch for f in state.faults if f.code == "stray_card"}
+    on_table = {b.id for b in state.batches.values() if b.at(Place.TABLE)}
+    check(len(on_table - strays) <= 1, "M2: one batch is played; another one's cards are known to be strays")
     check(shoe.batch == room.shoe, "M2: the batch in the shoe is the one that was put in")
     check(shoe.last_batch == room.last, "M3: the last shoe's batch is remembered")
     if shoe.batch is not None:
