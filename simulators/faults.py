@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from simulators.models.cards import RANKS
+from simulators.models.continuous import ContinuousShuffler
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.firmware import Flash
 from simulators.models.machine import Traps
@@ -51,6 +52,19 @@ def _shuffler(device: WireDevice) -> ShelfShuffler:
     return device.machine
 
 
+def _starter(device: WireDevice) -> ShelfShuffler | ContinuousShuffler | DealingMachine:
+    return device.machine if isinstance(device.machine, ContinuousShuffler) else _worker(device)
+
+
+def _continuous(name: str) -> Callable[[WireDevice, str | None, int | None], None]:
+    def prepare(device: WireDevice, value: str | None, at: int | None) -> None:
+        if not isinstance(device.machine, ContinuousShuffler):
+            raise UnfitFault("only a continuous shuffler can have this fault")
+        device.machine.traps.set(name, at, int(value or 1))
+
+    return prepare
+
+
 def _worker(device: WireDevice) -> ShelfShuffler | DealingMachine:
     if not isinstance(device.machine, ShelfShuffler | DealingMachine):
         raise UnfitFault("only a shuffler or a dealing machine can have this fault")
@@ -70,11 +84,12 @@ def _leave_inside(device: WireDevice, value: str | None, at: int | None) -> None
 def _sort_mode(device: WireDevice, value: str | None, at: int | None) -> None:
     if value is not None or at is not None:
         raise UnfitFault("sort_mode takes neither :VALUE nor @N; it is a setting")
-    _shuffler(device).settings["mode"] = "sort"
+    machine = device.machine if isinstance(device.machine, ContinuousShuffler) else _shuffler(device)
+    machine.settings["mode"] = "sort"
 
 
 def _no_start(device: WireDevice, _: str | None, at: int | None) -> None:
-    _worker(device).traps.set("no_start", at)
+    _starter(device).traps.set("no_start", at)
 
 
 def _jam(device: WireDevice, value: str | None, at: int | None) -> None:
@@ -326,6 +341,12 @@ FAULTS: Mapping[str, Fault] = {
     "jam": Fault("cards jam at place VALUE in mid-cycle", "cycle", _jam),
     "reboot_mid_cycle": Fault("power is lost for VALUE (0.2) s in mid-cycle", "cycle", _reboot_mid_cycle),
     "wrong_back_card": Fault("a card has a back of colour VALUE", "card or load", _wrong_back_card),
+    "stuck": Fault(
+        "VALUE (1) of the cards that go back lie inside uncounted", "return", _continuous("stuck")
+    ),
+    "counted_twice": Fault(
+        "VALUE (1) of the cards that go back are counted twice", "return", _continuous("counted_twice")
+    ),
     "misread": Fault("a card's face is not read; a reader takes it for VALUE", "card or look", _misread),
     "error": Fault("it ends in an error", "look or calculation", _error),
     "slow_calculation": Fault("it takes VALUE s (just under 20 min)", "calculation", _slow_calculation),

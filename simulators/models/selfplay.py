@@ -1,4 +1,4 @@
-"""A dealer who plays baccarat rounds at a shoe by himself, where nobody else deals from it."""
+"""Dealers who play by themselves, where nobody else deals from a shoe."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from random import Random
 
 from simulators.models.baccarat import Baccarat
 from simulators.models.cards import Card, CuttingCard, Stack
+from simulators.models.continuous import ContinuousShuffler
 from simulators.models.shoe import Shoe
 from simulators.models.table import DiscardRack
 
@@ -71,3 +72,49 @@ class SelfPlay:
         self.shoe.press_new_shoe()
         self._game = Baccarat()
         self._last_round = False
+
+
+class ContinuousPlay:
+    """Starts the machine at its panel, then draws a card every `pace` s.
+
+    Once a round is dealt the cards of the round before go back. Attaches itself to `machine.hands`.
+    """
+
+    DEALT, MOST = 4, 12
+    """Cards of the initial deal, and of a whole round."""
+
+    def __init__(self, machine: ContinuousShuffler, random: Random, *, pace: float = 1.5) -> None:
+        self.machine = machine
+        self.rounds = 0
+        self._random = random
+        self._pace = pace
+        self._lying, self._resting = Stack(), Stack()
+        self._length = self.DEALT
+        self._at = machine.now + pace
+        machine.hands = self
+
+    def deadline(self) -> float:
+        return self._at
+
+    def act(self) -> None:
+        machine = self.machine
+        self._at = machine.now + self._pace
+        if machine.locked or machine.lid_open:
+            return
+        if machine.state == "empty":
+            machine.put_in(Stack([*self._lying.give(), *self._resting.give()]))
+        if machine.state == "loaded":
+            machine.start(self._random.randbytes(16))
+        if machine.state == "dealing":
+            self._deal()
+
+    def _deal(self) -> None:
+        card = self.machine.draw()
+        self._lying.add([] if card is None else [card])
+        if len(self._lying) == self.DEALT and len(self._resting):
+            self.machine.put_in(Stack(self._resting.give()))
+        if len(self._lying) >= self._length:
+            self.rounds += 1
+            self._resting.add(self._lying.give())
+            self._length = self.DEALT + int(self._random.random() * (self.MOST - self.DEALT))
+            self._at += PAUSE_CARDS * self._pace

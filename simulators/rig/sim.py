@@ -21,9 +21,10 @@ from simulators.hosts.tcp_host import TcpHost
 from simulators.hosts.umockdev_host import PathTooLongError, UmockdevHost, environment, missing
 from simulators.hosts.usb_host import UsbHost
 from simulators.models.cards import Stack, make_batch
+from simulators.models.continuous import ContinuousShuffler
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.reader import HoleCardReader, RoundDealer
-from simulators.models.selfplay import SelfPlay
+from simulators.models.selfplay import ContinuousPlay, SelfPlay
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.verifier import Verifier, programs
@@ -34,6 +35,7 @@ from simulators.wire.bee_tek import BYTE_S, BeeTek
 from simulators.wire.device import WireDevice, earliest
 from simulators.wire.framings import CONSOLE, PACKETS
 from simulators.wire.gat import GatDevice
+from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
@@ -44,6 +46,7 @@ DECKS = {
     "angel-eye": 8,
     "barcode-hid": 8,
     "bee-tek": 8,
+    "managed-continuous": 6,
     "managed-shoe": 6,
     "managed-shuffler": 6,
     "reshuffled": 1,
@@ -79,6 +82,11 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
         shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
         shuffler.load(fresh)
         return ManagedShuffler(shuffler, framing=framing)
+    if device == "managed-continuous":
+        continuous = ContinuousShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
+        continuous.put_in(fresh)
+        ContinuousPlay(continuous, Random(f"{seed}/hands"))
+        return ManagedContinuous(continuous, framing=framing)
     if device == "reshuffled":
         dealer = DealingMachine(Random(f"{seed}/dealer"))
         dealer.load(fresh)

@@ -27,7 +27,7 @@ from simulators.wire.smp import (
     check_counts,
 )
 
-_RC = {"state": WRONG_STATE, "busy": BUSY, "token": TOKEN, "door": OPEN, "jam": JAM, "cards": NO_CARDS}
+RC = {"state": WRONG_STATE, "busy": BUSY, "token": TOKEN, "door": OPEN, "jam": JAM, "cards": NO_CARDS}
 _KIND = {
     "cycle_started": "start",
     "cycle_completed": "done",
@@ -60,20 +60,14 @@ class ManagedShuffler(ManagedDevice):
         if kind is None:
             return None
         if kind == "done":
-            return kind, _report_keys(happening.data["report"])
+            return kind, report_keys(happening.data["report"])
         return kind, happening.data
 
     def settings(self) -> dict[str, Any]:
         return self.shuffler.settings
 
     def check_settings(self, wanted: Body) -> None:
-        if self.shuffler.state == "shuffling":
-            raise Refused(BUSY)
-        check_counts(wanted)
-        if wanted.get("mode", "shuffle") not in ("shuffle", "sort"):
-            raise Refused(SETTINGS)
-        if not isinstance(wanted.get("recognition", True), bool):
-            raise Refused(SETTINGS)
+        check_settings(self.shuffler.state, wanted)
 
     def _status(self, _: Body) -> Body:
         shuffler = self.shuffler
@@ -88,38 +82,51 @@ class ManagedShuffler(ManagedDevice):
 
     def _start_cycle(self, body: Body) -> Body:
         try:
-            return {"cycle": self.shuffler.start(_token(body))}
+            return {"cycle": self.shuffler.start(token_of(body))}
         except CannotDo as no:
-            raise Refused(_RC[no.why]) from no
+            raise Refused(RC[no.why]) from no
 
     def _abort(self, _: Body) -> Body:
         try:
             self.shuffler.abort()
         except CannotDo as no:
-            raise Refused(_RC[no.why]) from no
+            raise Refused(RC[no.why]) from no
         return {}
 
     def _release(self, body: Body) -> Body:
         try:
-            count, inside = self.shuffler.release(_token(body))
+            count, inside = self.shuffler.release(token_of(body))
         except CannotDo as no:
-            raise Refused(_RC[no.why]) from no
+            raise Refused(RC[no.why]) from no
         return {"count": count, "inside": inside}
 
     def _report(self, _: Body) -> Body:
         if self.shuffler.report is None:
             raise Refused(WRONG_STATE)
-        return _report_keys(self.shuffler.report)
+        return report_keys(self.shuffler.report)
 
 
-def _token(body: Body) -> bytes:
+def check_settings(state: str, wanted: Body) -> None:
+    """What any shuffler takes for its settings. Raises Refused."""
+    if state == "shuffling":
+        raise Refused(BUSY)
+    check_counts(wanted)
+    if wanted.get("mode", "shuffle") not in ("shuffle", "sort"):
+        raise Refused(SETTINGS)
+    if not isinstance(wanted.get("recognition", True), bool):
+        raise Refused(SETTINGS)
+
+
+def token_of(body: Body) -> bytes:
+    """The token of a request. Raises Refused(BAD_BODY)."""
     token = body.get("token")
     if not isinstance(token, bytes) or len(token) != 16:
         raise Refused(BAD_BODY)
     return token
 
 
-def _report_keys(report: Report) -> Body:
+def report_keys(report: Report) -> Body:
+    """The CDDL's `report`."""
     return {
         "cycle": report.cycle,
         "token": report.token,

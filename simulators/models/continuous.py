@@ -1,0 +1,246 @@
+"""A continuous shuffler: cards lie in random slots, come out through a chute, and go back in at any time."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from simulators.models.cards import Card, Item, Stack
+from simulators.models.machine import CannotDo
+from simulators.models.shoe import Shoe
+from simulators.models.shuffler import SECONDS_PER_DECK, Report, new_deck_order
+
+SLOTS = 38
+
+
+class ContinuousShuffler(Shoe):
+    """A shoe whose cards are put in (`put_in`), shuffled once (`start`), then dealt and given back.
+
+    `inside` is what its sensors counted, not what lies in it. `drawn`, `cycle` and the count survive power
+    loss, a running cycle does not. Traps, beside the shoe's: no_start; counted per pile that is given back:
+    stuck (value cards, 1: they lie inside and no sensor saw them), counted_twice (value cards, 1).
+    """
+
+    def __init__(
+        self,
+        random: Random,
+        *,
+        slots: int = SLOTS,
+        decks: int = 6,
+        cycle: int = 0,
+        misread: float = 0.0,
+        now: float = 0.0,
+        boot: int = 1,
+    ) -> None:
+        super().__init__(random, misread=misread, now=now, boot=boot)
+        self.cycle = cycle
+        self.settings: dict[str, Any] = {
+            "decks": decks,
+            "cards_per_deck": 52,
+            "mode": "shuffle",
+            "recognition": True,
+        }
+        self.report: Report | None = None
+        self.dealing = False
+        self._intake: list[Card] = []
+        self._slots: list[list[Card]] = [[] for _ in range(slots)]
+        self._stuck: list[Card] = []
+        self._miscounted = 0
+        self._token: bytes | None = None
+        self._spent: set[bytes] = set()
+        self._ends_at: float | None = None
+
+    @property
+    def inside(self) -> int:
+        """Cards in the machine as it counted them."""
+        return len(self) - len(self._stuck) + self._miscounted
+
+    @property
+    def empty(self) -> bool:
+        return not self.inside
+
+    @property
+    def token(self) -> bytes | None:
+        """The token of the running cycle or of the last one that completed."""
+        return self._token
+
+    @property
+    def state(self) -> str:
+        """One of empty, loaded, shuffling, dealing."""
+        if self._ends_at is not None:
+            return "shuffling"
+        if self.dealing:
+            return "dealing"
+        return "loaded" if self.inside else "empty"
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.contents())
+
+    def contents(self) -> Iterator[Item]:
+        yield from self._items
+        for slot in self._slots:
+            yield from slot
+        yield from self._intake
+        yield from self._stuck
+
+    # What hands do
+
+    def load(self, stack: Stack) -> None:
+        """As `put_in`: the intake has no lid."""
+        self.put_in(stack)
+
+    def put_in(self, stack: Stack) -> None:
+        """Cards into the intake: a load for the next `start`, or used cards that go back while it deals."""
+        if self._ends_at is not None:
+            raise CannotDo("busy", "a cycle is running")
+        cards = stack.give_cards()
+        if not self.dealing:
+            self._intake += cards
+            return
+        if trap := self.traps.sprung("stuck"):
+            caught = min(int(trap.value or 1), len(cards))
+            self._stuck += cards[:caught]
+            cards = cards[caught:]
+        twice = 0
+        if cards and (trap := self.traps.sprung("counted_twice")):
+            twice = int(trap.value or 1)
+            self._miscounted += twice
+        for card in cards:
+            self._sort_in(card)
+        if cards:
+            self._happen("returned", count=len(cards) + twice, inside=self.inside)
+
+    def draw(self) -> Item | None:
+        """Pull the next card through the exit; None when none is left. CannotDo `locked` or `state`."""
+        if not self.dealing:
+            raise CannotDo("state", f"no card comes out: the machine is {self.state}")
+        self._fill_chute()
+        item = super().draw()
+        self.dealing = bool(self._items)
+        return item
+
+    def remove_by_hand(self, count: int | None = None) -> Stack:
+        """Reach in through the open door: every card, stuck ones too, or `count` of those that are seen."""
+        self._need_lid()
+        cards = [item for item in self.contents() if isinstance(item, Card)]
+        seen = len(cards) - len(self._stuck)
+        count = len(cards) if count is None else min(count, seen)
+        taken, left = cards[:count], cards[count:seen]
+        if count > seen:
+            self._stuck = []
+        self._clear()
+        self._intake = left
+        if self.dealing:
+            self._intake = []
+            for card in left:
+                self._sort_in(card)
+        if taken:
+            self._miscounted = 0
+            self._happen("let_out", count=count, inside=self.inside, token=None)
+        if self.dealing and not left:
+            self.dealing = False
+            self._happen("emptied")
+        return Stack(taken)
+
+    def _set_lid(self, *, open_: bool) -> None:
+        if open_ != self.lid_open:
+            self.lid_open = open_
+            self._happen("door", open=open_)
+            if open_ and self._ends_at is not None:
+                self._void("door")
+
+    # What the panel or the host asks for
+
+    def start(self, token: bytes) -> int:
+        """Begin a cycle over all cards inside; the token of the running or last one only tells its number."""
+        if token == self._token:
+            return self.cycle
+        if token in self._spent:
+            raise CannotDo("token", "this token was used before")
+        if self.lid_open:
+            raise CannotDo("door", "the door is open")
+        if self._ends_at is not None:
+            raise CannotDo("busy", "a cycle is running")
+        if not self.inside:
+            raise CannotDo("cards", "no cards inside")
+        if self.traps.sprung("no_start"):
+            return self.cycle + 1
+        self._retire()
+        seen = [item for item in self.contents() if isinstance(item, Card) and item not in self._stuck]
+        self._clear()
+        self._intake, self._miscounted, self.dealing = seen, 0, False
+        self._token = token
+        self.cycle += 1
+        self._ends_at = self.now + SECONDS_PER_DECK * len(seen) / 52
+        self._happen("cycle_started", cycle=self.cycle, token=token)
+        return self.cycle
+
+    def abort(self) -> None:
+        if self._ends_at is None:
+            raise CannotDo("state", "no cycle is running")
+        self._void("host")
+
+    # What happens by itself
+
+    def _next_by_itself(self) -> float | None:
+        return super()._next_by_itself() if self._ends_at is None else self._ends_at
+
+    def _happen_by_itself(self) -> None:
+        if self._ends_at is None:
+            super()._happen_by_itself()
+            return
+        assert self._token is not None
+        cards, self._intake, self._ends_at = self._intake, [], None
+        self.report = self._read(self._token, cards)
+        if self.settings["mode"] == "sort":
+            self._items = deque[Item](new_deck_order(cards))
+        else:
+            for card in cards:
+                self._sort_in(card)
+        self.dealing, self.drawn = True, 0
+        self._happen("cycle_completed", report=self.report)
+
+    def _read(self, token: bytes, cards: list[Card]) -> Report:
+        reads = self.settings["recognition"]
+        known = [c for c in cards if reads and not (self.misread and self._random.random() < self.misread)]
+        faces, backs = Counter(c.face for c in known), Counter(c.back for c in cards if reads)
+        unread = len(cards) - len(known)
+        return Report(self.cycle, token, len(cards), self.settings["mode"], faces, backs, unread)
+
+    def _sort_in(self, card: Card) -> None:
+        """Into any slot, above or below what lies there."""
+        lane = int(self._random.random() * 2 * len(self._slots))
+        slot = self._slots[lane >> 1]
+        slot.insert(len(slot) if lane & 1 else 0, card)
+
+    def _fill_chute(self) -> None:
+        """Slots are pushed out one by one, any of them next, while fewer than two cards lie in the chute."""
+        while len(self._items) < 2 and (held := [slot for slot in self._slots if slot]):
+            slot = held[int(self._random.random() * len(held))]
+            self._items.extend(slot)
+            slot.clear()
+
+    def _clear(self) -> None:
+        self._items.clear()
+        self._intake = []
+        for slot in self._slots:
+            slot.clear()
+
+    def _void(self, cause: str) -> None:
+        self._retire()
+        self._happen("cycle_aborted", cycle=self.cycle, cause=cause)
+
+    def _retire(self) -> None:
+        """The token of a cycle that is over, or void, is not used again; the cards stay where they are."""
+        if self._token is not None:
+            self._spent.add(self._token)
+        self._ends_at = None
+        if not self.dealing:
+            self._token = None
+
+    def _forget(self) -> None:
+        if self._ends_at is not None:
+            self._retire()
+        self.report = None
