@@ -124,6 +124,11 @@ def no_cut(rules: TableRules, state: TableState) -> bool:
     )
 
 
+def alone_no_cut(rules: TableRules, state: TableState) -> bool:
+    """The same for the one batch of this table, which comes out of the shuffler now."""
+    return rules.alone and rules.cut is CutPolicy.HAND_SHUFFLED
+
+
 def _dry_in(phase: Phase) -> Callable[[TableRules, TableState], bool]:
     return lambda rules, state: state.dry_in is phase
 
@@ -145,8 +150,10 @@ GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     ),
     "no_cut": no_cut,
     "alone": lambda rules, state: rules.alone and not rules.continuous,
-    "alone_no_cut": lambda rules, state: rules.alone and no_cut(rules, state),
-    "no_cutting_card": lambda rules, state: not rules.cutting_card,
+    "alone_no_cut": alone_no_cut,
+    "alone_ready": lambda rules, state: alone_no_cut(rules, state) and not rules.marked,
+    "ready": lambda rules, state: no_cut(rules, state) and not rules.marked,
+    "no_cutting_card": lambda rules, state: not rules.marked,
     "burns_each_load": lambda rules, state: rules.burn is Burn.EACH_LOAD,
     "burns_each_round": lambda rules, state: rules.burn is Burn.EACH_ROUND,
     "by_eye": lambda rules, state: rules.by_eye,

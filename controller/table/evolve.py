@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.table import closing, continuous, daily, irregular, opening, patterns, people, reader
+from controller.table import (
+    closing,
+    continuous,
+    daily,
+    irregular,
+    opening,
+    patterns,
+    people,
+    reader,
+    stacks,
+    stub,
+)
 from controller.table.changes import (
     move,
     move_all,
@@ -20,7 +31,7 @@ from controller.table.checkpoint import restore
 from controller.table.faults import blocks
 from controller.table.inputs import Fact
 from controller.table.phases import RESHUFFLING, Phase
-from controller.table.round import NO_HAND, box, deal_order
+from controller.table.round import FACE_UP, NO_HAND, STUB, box, deal_order
 from controller.table.state import (
     KEYS_KEPT,
     Closing,
@@ -208,7 +219,8 @@ def _cycle_started(state: TableState, data: Data) -> TableState:
 
 
 def _batch_proved(state: TableState, data: Data) -> TableState:
-    state = with_batch(state, data["batch"], proof=Proof(data["token"], data["cycle"]))
+    proof = Proof(data["token"], data["cycle"])
+    state = with_batch(state, data["batch"], proof=proof, uncounted=0)
     return with_shuffler(state, stage=Cycle.PROVED)
 
 
@@ -288,8 +300,12 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
             shoe = replace(shoe, drawn=drawn, order=order)
             if card and not data["seen"]:
                 shoe = replace(shoe, unseen={**shoe.unseen, card: shoe.unseen.get(card, 0) + 1})
+            if to == STUB:
+                shoe = replace(shoe, stub=shoe.stub + 1)
             if data.get("aside"):
                 shoe = replace(shoe, aside={**shoe.aside, card or "": shoe.aside.get(card or "", 0) + 1})
+    if to == FACE_UP:
+        shoe = replace(shoe, face_up=shoe.face_up + 1)
     if to not in NO_HAND:
         dealt = Dealt(to, card, state.seq, seen=data["seen"], foreign=data["foreign"])
         if round_ is not None:
@@ -335,7 +351,7 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
         state = with_shoe(state, closing=Closing.THIS_ROUND, cut_at=at)
     number = state.rounds + 1
     early, state = state.shoe.early, with_shoe(state, early=(), used=data.get("used", 0))
-    round_ = Round(number, boxes, early, deal_order(boxes))
+    round_ = Round(number, boxes, early, tuple(data.get("order", ())) or deal_order(boxes))
     return replace(state, round=round_, rounds=number, last_boxes=boxes)
 
 
@@ -352,6 +368,7 @@ def _collect_rack(state: TableState, data: Data) -> TableState:
     state = move_all(state, data["batch"], Place.ASIDE, Place.RACK)
     if data["by_gauge"]:
         state = move(state, data["batch"], data["by_gauge"], Place.SHOE, Place.RACK)
+    state = stub.collected(state, data)
     if state.shoe.order:
         orders = (*state.batches[data["batch"]].orders, state.shoe.order)
         state = with_batch(state, data["batch"], orders=orders[-patterns.ORDERS_KEPT :])
@@ -407,5 +424,6 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **closing.APPLY,
     **reader.APPLY,
     **continuous.APPLY,
+    **stacks.APPLY,
     **people.APPLY,
 }

@@ -112,6 +112,7 @@ FAULTS: dict[str, FaultKind] = {
     "cards_missing": _unfit(Blocks.SWAP, "the shoe was empty before every card of the batch had come out"),
     "rack_gauge": _unfit(Blocks.SWAP, "the discard rack is not as high as a whole batch"),
     "rack_wrong_back": _unfit(Blocks.SWAP, "the discard rack holds a card of another back colour"),
+    "wrong_stub": _unfit(Blocks.SWAP, "a wrong number of cards was left of the deck after the deal"),
     "card_out_of_turn": FaultKind(
         Blocks.ROUND,
         "a card left the shoe when none was due",
@@ -206,6 +207,12 @@ FAULTS: dict[str, FaultKind] = {
         Blocks.NOTHING,
         "the shoe was opened with cards in play",
         "close it; the rack is gauged when the shoe ends",
+        "by_itself",
+    ),
+    "shoe_jam": FaultKind(
+        Blocks.NOTHING,
+        "cards are stuck in the shoe",
+        "free them; the next card ends the alarm, and `dispense` goes on with the rest of the stack",
         "by_itself",
     ),
     "shoe_dry": FaultKind(

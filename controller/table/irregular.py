@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Data = Mapping[str, Any]
 VOID = ("misdeal", "reader", "shoe_dry", "wrong_card", "other")
 """Why a round may be void: a word of this list, so that no text names a card."""
+FACE_UP_CARDS = "13:69F-20.12"
 
 
 # --- which card goes where, once something was left out (R-34, R-36) ---
@@ -52,8 +53,18 @@ def _without_last(order: Iterable[str], place: str) -> list[str]:
     return left
 
 
+def _misdeal(rules: TableRules) -> Refusal | None:
+    """A hand of a one-deck game with too few cards or too many makes the round void."""
+    if rules.one_deck is None:
+        return None
+    why = f"in {rules.game} no card is dealt later: a supervisor voids the round"
+    return Refusal("misdeal", why, rules.one_deck.clause, ("void_round reason=misdeal",))
+
+
 def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     round_ = _round(state)
+    if misdeal := _misdeal(rules):
+        return misdeal
     match tap.args.get("card"):
         case "first":
             if DEALER not in round_.order:
@@ -72,6 +83,8 @@ def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEve
 
 def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     round_ = _round(state)
+    if misdeal := _misdeal(rules):
+        return misdeal
     if "box" not in tap.args:
         raise ValueError("box=NUMBER is missing")
     number, had = args.whole(tap.args, "box"), args.whole(tap.args, "cards")
@@ -133,6 +146,8 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
     if not cards:
         return Refusal("no_card_drawn", "no card was drawn in this round", "13:69F-2.15(b)")
     last = cards[-1]
+    if burned and state.phase is Phase.PLAYING and (misdeal := _misdeal(rules)):
+        return misdeal
     if last.to == BURNED:
         return Refusal("burned_already", "the last card drawn was burned", "13:69F-2.15(c)")
     strays = sum(card.to == STRAY and not card.seen for card in cards)
@@ -203,6 +218,9 @@ def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -
     """Why a round cannot end yet; one that is `void` may lack a card."""
     if hindered := reader.hinders_the_end(rules, state, void=void):
         return hindered
+    if not void and all_void(rules, state):
+        why = f"{state.shoe.face_up} cards were found face up in the deal: all hands are void"
+        return Refusal("all_hands_void", why, FACE_UP_CARDS, ("void_round reason=face_up",))
     if not void and owes_a_card(state):
         why = "the dealer's second card was left out and is not dealt yet"
         return Refusal("card_missing", why, "13:69F-2.15(e)")
@@ -216,6 +234,11 @@ def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -
     return None
 
 
+def all_void(rules: TableRules, state: TableState) -> bool:
+    """Whether more than one card of a one-deck game was found face up in the deal."""
+    return rules.one_deck is not None and state.shoe.face_up > 1
+
+
 def owes_a_card(state: TableState) -> bool:
     """Whether the dealer's second card, left out before, did not come yet."""
     round_ = state.round
@@ -223,8 +246,13 @@ def owes_a_card(state: TableState) -> bool:
     return late and not state.uncertain
 
 
+def _reasons(rules: TableRules) -> tuple[str, ...]:
+    """Cards found face up void no round of blackjack."""
+    return VOID if rules.one_deck is None else ("face_up", *VOID)
+
+
 def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    reason = args.one_of(tap.args, "reason", VOID)
+    reason = args.one_of(tap.args, "reason", _reasons(rules))
     round_ = _round(state)
     data = {"round": round_.number, "cards": len(round_.cards), "reason": reason}
     return not_countable(rules, state, void=True) or data
@@ -264,6 +292,8 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
     batch = _shoe_batch(state)
     if tap.args.get("batch", batch) != batch:
         return _same_batch(batch)
+    if misdeal := _misdeal(rules):
+        return misdeal
     if not dry(state):
         return Refusal("shoe_not_empty", "the round goes on with the cards in the shoe", "13:69F-2.15(f)")
     cards = _rack(state)
@@ -352,8 +382,10 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
             return [(f"position={least}..{most}", {"position": least})]
         case "void_round" if reader.hinders_the_end(rules, state, void=False):
             return [("reason=reader", {"reason": "reader"})]
+        case "void_round" if all_void(rules, state):
+            return [("reason=face_up", {"reason": "face_up"})]
         case "void_round" if _void_is_called_for(rules, state):
-            return [(f"reason={'|'.join(VOID)}", {"reason": "other"})]
+            return [(f"reason={'|'.join(_reasons(rules))}", {"reason": "other"})]
     return []
 
 
@@ -361,6 +393,8 @@ def _void_is_called_for(rules: TableRules, state: TableState) -> bool:
     """Whether the round cannot go on as it is."""
     if state.silent(rules.shoe):
         return True
+    if rules.one_deck is not None:
+        return dry(state) and state.phase is Phase.DEALING
     no_help = rules.continuous or not _rack(state)
     return dry(state) and (state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and no_help))
 

@@ -16,6 +16,8 @@ from controller.table import (
     opening,
     people,
     reader,
+    stacks,
+    stub,
 )
 from controller.table.args import Judge, Judged
 from controller.table.draft import no_cut
@@ -26,6 +28,9 @@ from controller.table.profiles import TableRules
 from controller.table.round import DEALER, SUPERVISOR, box, cutters
 from controller.table.state import Batch, Closing, Cycle, Fault, Place, Shuffled, TableState
 from devices.events import Sense
+
+ROUND_CUT = "13:69F-14.5(a)-(b)"
+"""One deck a round: the dealer lifts at least ten cards off and lays the rest upon them (R-56)."""
 
 # --- one judge an event: the fact's data, or a refusal ---
 
@@ -135,6 +140,9 @@ def cut_order(rules: TableRules, state: TableState) -> tuple[str, ...]:
 
 
 def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if rules.per_round:
+        why = "the dealer cuts the deck of each round; it is offered to nobody"
+        return Refusal("dealer_cuts", why, ROUND_CUT, ("cut position=N",))
     if "box" not in tap.args:
         raise ValueError("box=NUMBER or box=dealer is missing")
     last = rules.last_cutter
@@ -162,7 +170,7 @@ def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     if state.phase is Phase.RESHUFFLE_CUT:
         return irregular.judge_cut(rules, state, tap)
     position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.min_cut
-    if state.cutter is None:
+    if state.cutter is None and not rules.per_round:
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
         return Refusal(
             "nobody_cuts",
@@ -174,13 +182,13 @@ def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
         return Refusal(
             "cut_too_near_the_end",
             f"the cut at {position} leaves fewer than {least} cards on one side: cut again",
-            "13:69F-2.5(c)",
+            ROUND_CUT if rules.per_round else "13:69F-2.5(c)",
             (f"cut position={least}..{size - least}",),
         )
     batch = state.taken
     if batch is None:
         return Refusal("not_shuffled", "no shuffled batch is in hand", "13:69F-2.5(a)")
-    return {"batch": batch, "by": state.cutter, "position": position}
+    return {"batch": batch, "by": state.cutter or DEALER, "position": position}
 
 
 def _judge_recut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -255,7 +263,12 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("device_absent", "the shoe does not answer: no card could be counted")
     if out := continuous.out_of_service(rules, state):
         return out
-    return {"boxes": list(boxes), "round": state.rounds + 1, **continuous.used(rules, state)}
+    data = {"boxes": list(boxes), "round": state.rounds + 1, **continuous.used(rules, state)}
+    if (game := rules.one_deck) is None:
+        return data
+    if len(boxes) > (most := game.most(rules.boxes)):
+        return Refusal("too_many_boxes", f"{rules.game} has hands for {most} players", game.clause)
+    return data | {"order": list(game.order(boxes, stacked=rules.stacks))}
 
 
 def _judge_cutting_card_at(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -266,7 +279,7 @@ def _judge_cutting_card_at(rules: TableRules, state: TableState, tap: OperatorEv
     if in_round and "box" not in tap.args:
         raise ValueError("box=NUMBER or box=dealer is missing")
     seat = args.seat(rules, tap.args["box"]) if "box" in tap.args else None
-    if not rules.cutting_card:
+    if not rules.marked:
         return Refusal("no_cutting_card", "no cutting card lies among the cards of this table")
     if sensed and not state.shoe.cut_seen:
         return Refusal("no_cutting_card", "the cutting card has not come out of this shoe")
@@ -299,7 +312,7 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
 
 
 def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if state.shoe.closing is Closing.THIS_ROUND:
+    if state.shoe.closing is Closing.THIS_ROUND or (rules.per_round and state.phase in IN_ROUND):
         return Refusal("already_ending", "the shoe ends with this round anyway", "13:69F-2.5(a)")
     return {"when": "after this round" if state.phase in IN_ROUND else "now"}
 
@@ -322,8 +335,12 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
         why += f": {left} did not come yet; when the shoe is empty all the same, say shoe_empty=true"
         again = f"collect_rack gauge={gauge} shoe_empty=true"
         return Refusal("shoe_not_empty", why, "13:69F-2.6", (again,))
+    counted = stub.judge(rules, state, tap.args, unsure=unsure)
+    if isinstance(counted, Refusal):
+        return counted
     by_gauge = left if unsure and gauge == "full" else 0
-    return {"batch": batch, "gauge": gauge, "other_backs": foreign, "left": left, "by_gauge": by_gauge}
+    data = {"batch": batch, "gauge": gauge, "other_backs": foreign, "left": left, "by_gauge": by_gauge}
+    return data | counted
 
 
 def not_counted_on(rules: TableRules, state: TableState) -> bool:
@@ -394,12 +411,13 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
     "round_settled": (_judge_round_settled, ()),
     "shuffle_now": (_judge_shuffle_now, ()),
-    "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty")),
+    "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty", "stub")),
     **opening.JUDGES,
     **daily.JUDGES,
     **irregular.JUDGES,
     **closing.JUDGES,
     **reader.JUDGES,
+    **stacks.JUDGES,
     **people.JUDGES,
 }
 """Each event's judge and the arguments it takes; an event that is not here takes none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import continuous, daily, reader, shoe_events, shuffler_events
+from controller.table import continuous, daily, reader, shoe_events, shuffler_events, stacks
 from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
@@ -103,6 +103,8 @@ def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:
     draft.add("command_ended", data)
     if pending is not None and device == draft.rules.shuffler:
         shuffler_events.command_ended(draft, name, outcome)
+    if pending is not None and device == draft.rules.shoe:
+        stacks.command_ended(draft, name, outcome)
     if pending is not None and device == draft.rules.reader:
         reader.command_ended(draft, name, outcome)
 

@@ -102,11 +102,13 @@ TRANSITIONS: tuple[Transition, ...] = (
     # what is out of play may come out in any case, and goes nowhere but off the table
     Transition("take_from_shuffler", (P.FIRST_SHUFFLING, P.RACK_FULL, P.CLOSING), None),
     Transition("take_from_shuffler", (P.FIRST_LOADED, P.OTHER_LOADED), None),
+    Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.CUTTING_CARD_IN, "alone_ready", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.CUT_DONE, "alone_no_cut", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.CUT_DUE, "alone", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.OPENING, "not_its_turn", tap=False),
     Transition("batch_taken", (P.FIRST_SHUFFLING, P.RACK_FULL), P.BATCH_TAKEN, tap=False),
     Transition("load_shuffler", (P.BATCH_TAKEN,), P.OTHER_LOADED),
+    Transition("cycle_started", (P.OTHER_LOADED,), P.CUTTING_CARD_IN, "ready", tap=False),
     Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DONE, "no_cut", tap=False),
     Transition("cycle_started", (P.OTHER_LOADED,), P.CUT_DUE, tap=False),
     Transition("lifted_out", (P.OTHER_LOADED,), P.BATCH_TAKEN, tap=False),
@@ -142,6 +144,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.SIDE_WAGERS, "by_eye_settle_first"),
     Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.PLAYING, "by_eye"),
     Transition("bets_closed", (P.BETWEEN_ROUNDS,), P.DEALING),
+    # a shoe that deals in stacks lets one out for each position, and at last the stub
+    Transition("dispense", (P.DEALING, P.PLAYING, P.SHOE_END), None),
     Transition("dealt", (P.DEALING,), P.PLAYING, "no_hole_card", tap=False),
     Transition("dealt", (P.DEALING,), P.SIDE_WAGERS, "settle_first", tap=False),
     Transition("dealt", (P.DEALING,), P.HOLE_CARD, tap=False),

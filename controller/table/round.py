@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 DEALER = "dealer"
 HOLE = "hole"
+COMMUNITY = "community"
+STUB = "stub"
 PLAY = "play"
 STRAY = "stray"
 FACE_UP = "face_up"
 BURNED = "burned"
-NO_HAND = ("burn", "stub", FACE_UP)
+NO_HAND = ("burn", STUB, FACE_UP)
 """Where a card from the shoe goes that is no part of a round; one burned out of a round is `BURNED`."""
 SUPERVISOR = "supervisor"
 LAST_CUTTERS = (DEALER, SUPERVISOR)

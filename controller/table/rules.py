@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.table import closing, continuous, daily, irregular, observe, opening, people, reader
+from controller.table import (
+    closing,
+    continuous,
+    daily,
+    irregular,
+    observe,
+    opening,
+    people,
+    reader,
+    stacks,
+    stub,
+)
 from controller.table.args import Args, Judged
 from controller.table.checkpoint import checkpoint
 from controller.table.draft import Decision, Draft
@@ -212,14 +223,16 @@ def _after_collect(draft: Draft, before: TableState) -> None:
     if tap["by_gauge"] and not before.uncertain:
         shoe, cause = draft.rules.shoe, f"{tap['left']} cards came out of a shoe that does not answer"
         draft.latch("events_lost", cause, device=shoe)
-    if tap["left"] and not tap["by_gauge"]:
+    if tap["left"] and not tap["by_gauge"] and "stub" not in tap:
         size = draft.rules.batch_size
         draft.latch("cards_missing", f"{before.shoe.count} of {size} cards came out", batch=batch)
     if tap["gauge"] != "full":
         draft.latch("rack_gauge", f"the rack of batch {batch} is {tap['gauge']}", batch=batch)
     if tap["other_backs"]:
         draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
+    stub.after_collect(draft, tap)
     irregular.no_longer_dry(draft, before)
+    draft.gone("shoe_jam", batch=batch)
     draft.add("collected", {"from": before.shoe.first_fact, "batch": batch, "shoe": before.shoe.number})
     draft.source = SERVICE
     draft.add("checkpoint", {"state": checkpoint(draft.state)})
@@ -235,6 +248,7 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     **irregular.FOLLOW,
     **closing.FOLLOW,
     **reader.FOLLOW,
+    **stacks.FOLLOW,
     **people.FOLLOW,
 }
 
@@ -254,6 +268,7 @@ CLAUSES = {
     "take_in_hand": "13:69F-2.6A(b)",
     **dict.fromkeys(("burn", "dealer_change"), "58 Pa. Code 685a.7(c)"),
     "bets_closed": "13:69F-2.6",
+    "dispense": "13:69F-20.9",
     "side_wagers_settled": "13:69F-2.23(e)",
     "cutting_card_at": "13:69F-2.5(e)",
     "round_settled": "13:69F-2.6",
@@ -338,7 +353,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             if state.silent(rules.shoe) and not state.shoe.empty:
                 said = {"gauge": "full", "shoe_empty": True}
                 taps = [(f"gauge=full|short|over shoe_empty=true{backs}", said)]
-            return taps
+            return [*taps, *stub.counted(rules, state, taps)]
         case _:
             return [("", {})]
 

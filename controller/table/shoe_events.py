@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import cutting_card, event_facts, patterns
+from controller.table import cutting_card, event_facts, patterns, stacks
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
-from controller.table.round import DEALER, FACE_UP, HOLE, PLAY, STRAY
+from controller.table.profiles import TableRules
+from controller.table.round import DEALER, FACE_UP, HOLE, PLAY, STRAY, STUB
 from controller.table.state import Closing, Place, TableState
 from devices import events as ev
 from devices.events import Sense
@@ -25,6 +26,10 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
         case ev.Lid(open=opened) | ev.Door(open=opened):
             event_facts.record(draft, event)
             _lid(draft, opened=opened)
+            if opened:
+                stacks.stopped(draft, "the lid was opened")
+        case ev.Jam():
+            stacks.jammed(draft, event)
         case ev.GapPossible():
             event_facts.record(draft, event)
             if draft.state.shoe.batch is not None:
@@ -44,11 +49,11 @@ def _lid(draft: Draft, *, opened: bool) -> None:
             draft.gone("shoe_opened", batch=batch)
 
 
-def next_place(state: TableState) -> tuple[str, str | None]:
+def next_place(rules: TableRules, state: TableState) -> tuple[str, str | None]:
     """Where the next card from the shoe goes, and what that does to the phase.
 
     `stray` means that no card is due; it is used as the next one (R-32) and takes its place in the order.
-    Cards of the initial deal go by R-24, later ones to whoever plays.
+    Cards of the initial deal go by R-24, later ones to whoever plays; in a one-deck game none plays on.
     """
     match state.phase:
         case Phase.BURN_DUE | Phase.RESHUFFLE_BURN:
@@ -56,28 +61,30 @@ def next_place(state: TableState) -> tuple[str, str | None]:
         case Phase.DEALING | Phase.HOLE_CARD:
             assert state.round is not None
             order, placed = state.round.order, state.round.placed
-            left, happens = (2, "dealt") if state.phase is Phase.DEALING else (1, "hole_dealt")
+            happens = "dealt" if state.phase is Phase.DEALING else "hole_dealt"
+            left = 2 if state.phase is Phase.DEALING and rules.one_deck is None else 1
             trigger = happens if placed + left >= len(order) else None
             return order[min(placed, len(order) - 1)], trigger
-        case Phase.PLAYING:
+        case Phase.PLAYING if rules.one_deck is None:
             return PLAY, None
-        case Phase.SHOE_END:
-            return "stub", None
+        case Phase.PLAYING | Phase.SHOE_END:
+            return STUB, None
         case _:
             return STRAY, None
 
 
 def _card(draft: Draft, event: ev.CardDrawn) -> None:
     state, rules = draft.state, draft.rules
-    to, trigger = next_place(state)
+    to, trigger = next_place(rules, state)
     batch = state.shoe.batch
-    if event.face_up and batch is not None and state.phase not in (Phase.SHOE_END, *OUT_OF_SHOE):
+    if event.face_up and batch is not None and to != STUB and state.phase not in OUT_OF_SHOE:
         to, trigger = FACE_UP, None
     if batch is None:
         by_back = {b.back: b.id for b in rules.batches}
         batch = by_back.get(event.back or "")
     foreign = state.shoe.batch is not None and event.back not in (None, rules.back(state.shoe.batch))
-    seen = event.face_up or (_certain(state) and (to.startswith("box") or to in (DEALER, PLAY)))
+    open_ = rules.one_deck is None and (to.startswith("box") or to in (DEALER, PLAY))
+    seen = event.face_up or (_certain(state) and open_)
     extra: dict[str, Any] = {
         "to": to,
         "batch": batch,
@@ -96,6 +103,8 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
     _judge_card(draft, event, to, batch, foreign=foreign, seen=seen)
     if batch is not None and draft.state.batches[batch].at(Place.SHOE):
         draft.gone("shoe_dry", batch=batch)
+    if batch is not None:
+        draft.gone("shoe_jam", batch=batch)
     _empty_by_count(draft)
 
 
@@ -140,14 +149,15 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
         if shoe.batch is not None and shoe.cut_seen:
             draft.latch("extra_cutting_card", "the cutting card came out twice", batch=shoe.batch)
         return
-    at = next_place(state)[0] if state.phase in (Phase.DEALING, Phase.HOLE_CARD) else None
+    at = next_place(draft.rules, state)[0] if state.phase in (Phase.DEALING, Phase.HOLE_CARD) else None
     at = DEALER if at == HOLE else at
     event_facts.record(draft, event, cutting_card.came_out(draft.rules, state, at))
 
 
 def _empty(draft: Draft, event: ev.ShoeEmpty) -> None:
     """Whether cards are missing is judged when the rack is collected: a card may still come."""
-    event_facts.record(draft, event, _closing(draft.state))
+    event_facts.record(draft, event, _closing(draft.rules, draft.state))
+    stacks.stopped(draft, "the shoe is empty")
     _judge_empty(draft)
 
 
@@ -158,21 +168,23 @@ def _empty_by_count(draft: Draft) -> None:
     if Sense.EMPTY in draft.rules.shoe_senses or batch is None or state.shoe.empty:
         return
     if not state.batches[batch].at(Place.SHOE):
-        draft.add(ev.ShoeEmpty.kind, {**_closing(state), "by_count": True})
+        draft.add(ev.ShoeEmpty.kind, {**_closing(draft.rules, state), "by_count": True})
         _judge_empty(draft)
 
 
-def _closing(state: TableState) -> dict[str, Any]:
+def _closing(rules: TableRules, state: TableState) -> dict[str, Any]:
     """A shoe that is empty in a round ends with it."""
-    return {"closing": (Closing.THIS_ROUND if _dry(state) else state.shoe.closing).value}
+    return {"closing": (Closing.THIS_ROUND if _dry(rules, state) else state.shoe.closing).value}
 
 
-def _dry(state: TableState) -> bool:
-    return state.shoe.batch is not None and state.phase in (*IN_ROUND, Phase.RESHUFFLE_BURN)
+def _dry(rules: TableRules, state: TableState) -> bool:
+    """Whether cards are still wanted; after the deal of a one-deck game none is."""
+    dealt = rules.one_deck is not None and state.phase is Phase.PLAYING
+    return state.shoe.batch is not None and state.phase in (*IN_ROUND, Phase.RESHUFFLE_BURN) and not dealt
 
 
 def _judge_empty(draft: Draft) -> None:
-    if _dry(draft.state):
+    if _dry(draft.rules, draft.state):
         batch = draft.state.shoe.batch
         draft.latch("shoe_dry", "no card is left and the round is not settled", batch=batch)
 
@@ -187,7 +199,7 @@ def read_back(state: TableState, event: ev.LinkUp, was_boot: int | None) -> dict
     data: dict[str, Any] = {"told_empty": empty is True} if said else {}
     if was_boot is None or not _holds_cards(state):
         return data
-    drawn, told = event.status.get("drawn"), _told(state)
+    drawn, told = event.status.get("drawn"), state.shoe.told
     if event.boot == was_boot:
         return data | ({"unaccounted": None} if _forgot(state, event) else {})
     return data | {"unaccounted": drawn - told if isinstance(drawn, int) else None}
@@ -198,25 +210,20 @@ def _empty_by_status(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> No
     state, status = draft.state, event.status
     if event.boot != was_boot or not status.get("empty") or state.shoe.empty or not _holds_cards(state):
         return
-    if state.uncertain or status.get("drawn") == _told(state) > 0:
-        draft.add(ev.ShoeEmpty.kind, {**_closing(state), "by_status": True})
+    if state.uncertain or status.get("drawn") == state.shoe.told > 0:
+        draft.add(ev.ShoeEmpty.kind, {**_closing(draft.rules, state), "by_status": True})
         _judge_empty(draft)
 
 
 def _forgot(state: TableState, event: ev.LinkUp) -> bool:
     """Whether it counts fewer cards than it told: it lost its memory and did not count the start."""
     drawn = event.status.get("drawn")
-    return isinstance(drawn, int) and drawn < _told(state)
+    return isinstance(drawn, int) and drawn < state.shoe.told
 
 
 def _holds_cards(state: TableState) -> bool:
     """Whether a start of the shoe may have cost a card: while its rack is shuffled by hand it is empty."""
     return state.shoe.batch is not None and state.phase not in OUT_OF_SHOE
-
-
-def _told(state: TableState) -> int:
-    """How many cards the shoe's own counter should show."""
-    return state.shoe.count + state.shoe.foreign + state.shoe.returned
 
 
 def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
@@ -229,6 +236,9 @@ def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
     if was_boot is None or not _holds_cards(draft.state):
         return
     changed = event.boot != was_boot
+    if changed:
+        stacks.stopped(draft, "the shoe started again")
+    stacks.reconcile(draft, event.status)
     if changed or _forgot(draft.state, event):
         draft.latch(
             "shoe_rebooted",

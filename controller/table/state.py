@@ -89,7 +89,8 @@ class Batch:
     """Custody of one batch: cards by place, always adding up to a whole batch once the table is open.
 
     `back` is the colour it was opened with: a file edited later cannot swap the batches. `unfit_since` and
-    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `missing` are cards named dead
+    `replaced` are numbers of facts, `received` is an hour (`inputs.Hour`), `uncounted` are rounds since its
+    cards were counted (R-54), `missing` are cards named dead
     (told to nobody while the batch is in the shoe, law 7), `counted` is the count at the closing, `orders`
     are the orders of its last shoes (see `Shoe.order`).
     """
@@ -106,6 +107,7 @@ class Batch:
     inspected_by: str = ""
     received: int | None = None
     replaced: int = 0
+    uncounted: int = 0
     counted: int | None = None
     orders: tuple[str, ...] = ()
 
@@ -192,8 +194,10 @@ class Shoe:
     cards drawn, two letters each, "--" where not everybody saw it at once (law 7). `returned` counts cards
     that were drawn and went back in, as the shoe's own counter has it; `aside` are the cards of its
     segregated area; `by_choice` tells that the licensee ended this shoe (R-14). `told_empty`: since its last
-    card the shoe said by itself that it is empty. Of a continuous shuffler (R-60) `used` counts the cards in the
-    rack when the bets were closed, `free` those of them that may go back between two rounds.
+    card the shoe said by itself that it is empty. `stub` and `face_up` count cards that came out of it for
+    the stub, and turned the wrong way in the deal; `asked` is up to which card, by its own counter, it was
+    asked to let cards out in stacks. Of a continuous shuffler (R-60) `used` counts the cards in the rack when
+    the bets were closed, `free` those of them that may go back between two rounds.
     """
 
     batch: str | None = None
@@ -216,6 +220,9 @@ class Shoe:
     told_empty: bool = False
     used: int = 0
     free: int = 0
+    stub: int = 0
+    face_up: int = 0
+    asked: int = 0
 
     @property
     def count(self) -> int:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from controller.table.blackjack import Ties
+from controller.table.games import GAMES, Game
 from controller.table.round import DEALER
 from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity
@@ -64,7 +65,6 @@ class TableRules:
     `deck` and `min_cut` are no settings: the exhaustive exploration derives a table of fewer cards from this.
     """
 
-    deck: ClassVar[tuple[str, ...]] = DECK
     min_cut: ClassVar[int] = 10
     """Cards that must lie on either side of a cut, 13:69F-2.5(c)."""
 
@@ -104,6 +104,8 @@ class TableRules:
     shoe: str | None = "shoe"
     """Device id of the shoe; None where nobody but the dealer counts: from the hand, or a plain shoe."""
     shoe_senses: frozenset[Sense] = frozenset(Sense)
+    stacks: bool = False
+    """That shoe lets cards out in stacks, asked to, and no other way (R-53)."""
     shuffler: str | None = "shuffler"
     """Device id of the shuffler; a continuous one is the shoe as well. None: shuffled by hand."""
     allowed: Mapping[str, tuple[Identity, ...]] = field(default_factory=dict)
@@ -129,6 +131,21 @@ class TableRules:
     def per_round(self) -> bool:
         """One deck a round, the decks alternate every other round (R-52): each shoe lasts one round."""
         return self.mode == "deck-per-round"
+
+    @property
+    def one_deck(self) -> Game | None:
+        """The game, where it is one of those of one deck a round: no card is seen before it is settled."""
+        return GAMES.get(self.game)
+
+    @property
+    def deck(self) -> tuple[str, ...]:
+        """The cards of one deck."""
+        return DECK if self.one_deck is None else self.one_deck.deck
+
+    @property
+    def marked(self) -> bool:
+        """Whether a cutting card goes in among the cards. A cover card (R-56) lies below all of them."""
+        return self.cutting_card and not self.per_round
 
     @property
     def by_eye(self) -> bool:
