@@ -18,6 +18,7 @@ from simulators.models.machine import Traps
 from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
+from simulators.models.stack_shoe import StackShoe
 from simulators.models.verifier import Verifier
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
@@ -93,7 +94,14 @@ def _no_start(device: WireDevice, _: str | None, at: int | None) -> None:
 
 
 def _jam(device: WireDevice, value: str | None, at: int | None) -> None:
-    _worker(device).traps.set("jam", at, value)
+    machine = device.machine if isinstance(device.machine, StackShoe) else _worker(device)
+    machine.traps.set("jam", at, value)
+
+
+def _extra_card(device: WireDevice, value: str | None, at: int | None) -> None:
+    if value is not None or not isinstance(device.machine, StackShoe):
+        raise UnfitFault("only a shoe that dispenses stacks can have this fault, and it takes no VALUE")
+    device.machine.traps.set("extra_card", at)
 
 
 def _reboot_mid_cycle(device: WireDevice, value: str | None, at: int | None) -> None:
@@ -338,12 +346,11 @@ FAULTS: Mapping[str, Fault] = {
     "leave_inside": Fault("VALUE (16) cards never leave the input", "cycle", _leave_inside),
     "sort_mode": Fault("the machine sorts instead of shuffling", "", _sort_mode),
     "no_start": Fault("start is answered, but no cycle ever starts", "start", _no_start),
-    "jam": Fault("cards jam at place VALUE in mid-cycle", "cycle", _jam),
+    "jam": Fault("cards jam at place VALUE in mid-cycle", "cycle or stack", _jam),
+    "extra_card": Fault("one card more leaves than was asked for", "stack", _extra_card),
     "reboot_mid_cycle": Fault("power is lost for VALUE (0.2) s in mid-cycle", "cycle", _reboot_mid_cycle),
     "wrong_back_card": Fault("a card has a back of colour VALUE", "card or load", _wrong_back_card),
-    "stuck": Fault(
-        "VALUE (1) of the cards that go back lie inside uncounted", "return", _continuous("stuck")
-    ),
+    "stuck": Fault("VALUE (1) of the cards that go back stick on their way", "return", _continuous("stuck")),
     "counted_twice": Fault(
         "VALUE (1) of the cards that go back are counted twice", "return", _continuous("counted_twice")
     ),

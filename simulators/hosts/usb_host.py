@@ -18,6 +18,7 @@ PRODUCTS = {
     "shoe": (0x0002, "Cutcard Shoe"),
     "reader": (0x0003, "Cutcard Reader"),
     "barcode-reader": (0x0004, "Cutcard Barcode Reader"),
+    "stack-shoe": (0x0007, "Cutcard Stack Shoe"),
     "continuous": (0x0006, "Cutcard Continuous Shuffler"),
 }
 """Product id and name by the class that the device tells in its identity."""

@@ -8,6 +8,7 @@ from simulators.models.baccarat import Baccarat
 from simulators.models.cards import Card, CuttingCard, Stack
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.shoe import Shoe
+from simulators.models.stack_shoe import StackShoe
 from simulators.models.table import DiscardRack
 
 PAUSE_CARDS = 4
@@ -118,3 +119,37 @@ class ContinuousPlay:
             self._resting.add(self._lying.give())
             self._length = self.DEALT + int(self._random.random() * (self.MOST - self.DEALT))
             self._at += PAUSE_CARDS * self._pace
+
+
+class StackHands:
+    """Takes each stack from the tray; an empty shoe is filled again after a while with all that came.
+
+    Stacks come when a host asks for them, never by these hands. Attaches itself to `shoe.hands`.
+    """
+
+    def __init__(self, shoe: StackShoe, random: Random, *, pace: float = 1.5) -> None:
+        self.shoe = shoe
+        self._random = random
+        self._pace = pace
+        self._discards = Stack()
+        self._at = shoe.now + pace
+        shoe.hands = self
+
+    def deadline(self) -> float:
+        return self._at
+
+    def act(self) -> None:
+        self._at = self.shoe.now + self._pace
+        if self.shoe.dispensing:
+            return
+        self._discards.add(self.shoe.take().give())
+        if self.shoe.empty:
+            self.fill(Stack())
+
+    def fill(self, fresh: Stack) -> None:
+        """Wash all cards, `fresh` ones too, and put them in."""
+        fresh.add(self._discards.give())
+        fresh.wash(self._random)
+        self.shoe.open_lid()
+        self.shoe.load(fresh)
+        self.shoe.close_lid()

@@ -24,9 +24,10 @@ from simulators.models.cards import Stack, make_batch
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.reader import HoleCardReader, RoundDealer
-from simulators.models.selfplay import ContinuousPlay, SelfPlay
+from simulators.models.selfplay import ContinuousPlay, SelfPlay, StackHands
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import SECONDS_PER_DECK, ShelfShuffler
+from simulators.models.stack_shoe import StackShoe
 from simulators.models.verifier import Verifier, programs
 from simulators.rig.live import STRIKE
 from simulators.wire.angel_eye import AngelEye
@@ -39,6 +40,7 @@ from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
+from simulators.wire.managed_stack_shoe import ManagedStackShoe
 from simulators.wire.reshuffled import ReShuffled
 from simulators.wire.smp import ManagedDevice
 
@@ -49,6 +51,7 @@ DECKS = {
     "managed-continuous": 6,
     "managed-shoe": 6,
     "managed-shuffler": 6,
+    "managed-stack-shoe": 1,
     "reshuffled": 1,
 }
 DEVICES = (*DECKS, "hole-card-reader", "gat")
@@ -83,10 +86,15 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
         shuffler.load(fresh)
         return ManagedShuffler(shuffler, framing=framing)
     if device == "managed-continuous":
-        continuous = ContinuousShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
+        before = -SECONDS_PER_DECK * DECKS[device]  # its first shuffle is over when it listens
+        continuous = ContinuousShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device], now=before)
         continuous.put_in(fresh)
-        ContinuousPlay(continuous, Random(f"{seed}/hands"))
+        ContinuousPlay(continuous, Random(f"{seed}/hands"), pace=1.0).act()
         return ManagedContinuous(continuous, framing=framing)
+    if device == "managed-stack-shoe":
+        stacks = StackShoe(Random(f"{seed}/shoe"))
+        StackHands(stacks, Random(f"{seed}/hands")).fill(fresh)
+        return ManagedStackShoe(stacks, framing=framing)
     if device == "reshuffled":
         dealer = DealingMachine(Random(f"{seed}/dealer"))
         dealer.load(fresh)
