@@ -20,7 +20,7 @@ class ContinuousShuffler(Shoe):
 
     `inside` is what its sensors counted, not what lies in it. `drawn`, `cycle` and the count survive power
     loss, a running cycle does not. Traps, beside the shoe's: no_start; counted per pile that is given back:
-    stuck (value cards, 1: they lie inside and no sensor saw them), counted_twice (value cards, 1).
+    stuck (value cards, 1: they went in and reach no slot), counted_twice (value cards, 1).
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class ContinuousShuffler(Shoe):
         if not self.dealing:
             self._intake += cards
             return
+        count = len(cards)
         if trap := self.traps.sprung("stuck"):
             caught = min(int(trap.value or 1), len(cards))
             self._stuck += cards[:caught]
             cards = cards[caught:]
-        twice = 0
-        if cards and (trap := self.traps.sprung("counted_twice")):
-            twice = int(trap.value or 1)
-            self._miscounted += twice
+        if trap := self.traps.sprung("counted_twice"):
+            count += int(trap.value or 1)
+            self._miscounted += int(trap.value or 1)
         for card in cards:
             self._sort_in(card)
-        if cards:
-            self._happen("returned", count=len(cards) + twice, inside=self.inside)
+        if count:
+            self._happen("returned", count=count, inside=self.inside)
 
     def draw(self) -> Item | None:
         """Pull the next card through the exit; None when none is left. CannotDo `locked` or `state`."""

@@ -82,13 +82,13 @@ def test_nothing_comes_out_before_the_first_shuffle_is_done() -> None:
     assert made.draw() is not None
 
 
-def test_a_card_that_sticks_lies_inside_and_is_not_counted() -> None:
+def test_cards_that_stick_went_in_and_are_not_counted_inside() -> None:
     made, _ = machine()
     made.traps.set("stuck", 1, 2)
     used = [card for card in (made.draw() for _ in range(5)) if card is not None]
     made.put_in(Stack(used))
     told = made.happenings[-1].data
-    assert told == {"count": 3, "inside": 50}
+    assert told == {"count": 5, "inside": 50}
     assert (made.inside, len(made)) == (50, 52)
     made.open_lid()
     assert len(made.remove_by_hand()) == 52
