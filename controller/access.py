@@ -26,6 +26,7 @@ PLAY = frozenset(
         "cutting_card_at", "hit", "stand", "double", "split", "insurance", "surrender",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",
         "close", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped",
+        "reshuffle_by_hand",
         "count_batch", "confirm_empty",
     }
 )  # fmt: skip
@@ -33,7 +34,7 @@ PLAY = frozenset(
 
 SUPERVISION = frozenset(
     {
-        "recut", "shuffle_now", "reshuffle_by_hand", "verify", "replace_batch", "void_round", "no_reader",
+        "recut", "shuffle_now", "verify", "replace_batch", "void_round", "no_reader",
         "bart_carter",
     }
 )  # fmt: skip

@@ -57,6 +57,7 @@ STEPS = {
     "spread": "spread, to be inspected by a player",
     "player_inspected": "inspected by a player, to be washed",
     "washed": "washed, to be shuffled",
+    "as_it_came": "as it came, to be shuffled",
     "certified": "certified, to be shuffled",
 }
 PROOFS = {
@@ -92,7 +93,7 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     phase = f"\033[1m{s['phase']}\033[0m" if bold else s["phase"]
     yield row("phase", f"{phase}: {PHASES.get(s['phase'], 'see `cutcard machine`')}")
     if s["round"]:
-        yield row("round", _round(s["round"]))
+        yield row("round", _round(s["round"], counted=s["shoe"]["device"] is not None))
     yield row("shoe", _shoe(s))
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
@@ -125,10 +126,11 @@ def alarms(found: Sequence[Answer], now: datetime) -> Iterator[str]:
 # --- where the cards are ---
 
 
-def _round(round_: Answer) -> str:
+def _round(round_: Answer, *, counted: bool) -> str:
     boxes = [str(number) for number in round_["boxes"]]
     where = f"box {boxes[0]}" if len(boxes) == 1 else f"boxes {', '.join(boxes[:-1])} and {boxes[-1]}"
-    words = f"{where}, {_count(sum(card['to'] != 'burned' for card in round_['cards']), 'card')}"
+    dealt = sum(card["to"] != "burned" for card in round_["cards"])
+    words = f"{where}, {_count(dealt, 'card')}" if counted else where
     owed = "; the dealer's second card is owed or came late: cards stay hidden until the round is settled"
     return words + owed if round_["owed"] else words
 
@@ -137,7 +139,8 @@ def _shoe(s: Answer) -> str:
     shoe = s["shoe"]
     if not shoe["batch"]:
         return f"empty, {shoe['number']} so far"
-    words = f"number {shoe['number']}, batch {shoe['batch']}, {_count(shoe['left'], 'card')} left"
+    words = f"number {shoe['number']}, batch {shoe['batch']}"
+    words += ", nobody counts the cards" if shoe["left"] is None else f", {_count(shoe['left'], 'card')} left"
     card = shoe["cutting_card"]
     if card["seen"]:
         words += f", cutting card out at {card['at']}" if card["at"] else ", cutting card out"
@@ -150,7 +153,9 @@ def _shoe(s: Answer) -> str:
 
 def _batch(batch: Answer, s: Answer, now: datetime) -> str:
     cards = batch["cards"]
-    places = ", ".join(f"{count} {PLACES.get(place, place)}" for place, count in cards.items())
+    dealer = "with the dealer" if s["shoe"]["left"] is not None else "with the dealer or dealt"
+    names = PLACES if s["shoe"]["device"] else {**PLACES, "shoe": dealer}
+    places = ", ".join(f"{count} {names.get(place, place)}" for place, count in cards.items())
     words = f"{batch['back']}: {places or 'not at the table'}"
     if batch["unfit"]:
         missing = f", card {', '.join(batch['missing'])}" if batch["missing"] else ""
@@ -160,7 +165,7 @@ def _batch(batch: Answer, s: Answer, now: datetime) -> str:
     elif batch["shuffled"]:
         words += f"; {PROOFS[batch['shuffled_by']]}{' and cut' if batch['cut'] else ', not cut'}"
     elif "in_hand" in cards and s["phase"] != "closing":
-        spread = s["phase"] == "idle" and batch["prep"] in ("washed", "certified")
+        spread = s["phase"] == "idle" and batch["prep"] in ("washed", "certified", "as_it_came")
         words += "; lies spread" if spread else f"; {STEPS[batch['prep']]}"
     age = batch.get("age_h")
     return f"{words}; {age} h at this table" if age and age >= 24 else words

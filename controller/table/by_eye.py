@@ -82,7 +82,7 @@ def void(rules: TableRules, state: TableState) -> dict[str, Any]:
 
 
 def all_out(state: TableState) -> bool:
-    """Whether no card is left to deal, as far as it is known; where nobody counted, the dealer's word goes."""
+    """Whether no card is left to deal, as far as it is known; what nobody counted, the dealer sees."""
     return state.shoe.empty or state.shoe.untold or not _held(state).at(Place.SHOE)
 
 

@@ -16,14 +16,24 @@ from controller.table.profiles import Discretionary, TableRules
 from controller.table.round import BURNED
 from controller.table.state import READY, Batch, Place, Proof, Shuffled, TableState
 
+CHOICE = "13:69F-2.5(a)"
+NIGHT_DISCARDS = "13:47-20.22(g)6"
+
+
+def usual(rules: TableRules, *, in_round: bool) -> bool:
+    """Whether the dealer shuffles by hand as a matter of course: at a casino night, or without a shuffler."""
+    return rules.night or (rules.shuffler is None and not in_round)
+
 
 def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    """Between two shoes: at a table without its shuffler, or the same batch again by a switch (S5)."""
+    """Between two shoes: where it is usual, without the shuffler, or once more by a switch (S5)."""
+    if "cards" in tap.args:
+        raise ValueError("cards is told of a rack that is shuffled in a round: leave it out")
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     if held.unfit:
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
-    if not state.manual and not same_again(rules, state, batch):
+    if not (state.manual or rules.night or same_again(rules, state, batch)):
         why = "the shuffler shuffles; by hand only after `shuffle_now`, where the table's switch says so"
         return Refusal("not_by_hand", why, "13:69F-2.2(d)")
     if state.shuffler.letting_out:
@@ -54,10 +64,10 @@ def shuffled(state: TableState, data: Mapping[str, Any]) -> TableState:
     return replace(state, cutter=None, declined=())
 
 
-def again(state: TableState, held: Batch) -> bool:
+def again(rules: TableRules, state: TableState, held: Batch) -> bool:
     """The batch of the last shoe goes in once more, shuffled by hand: it is the same turn (S5)."""
     by_hand = held.proof is not None and held.proof.how is Shuffled.HAND
-    return by_hand and not state.manual and held.id == state.shoe.last_batch
+    return by_hand and not (state.manual or rules.alone) and held.id == state.shoe.last_batch
 
 
 def back_in_shoe(state: TableState) -> TableState:
@@ -78,6 +88,11 @@ def back_in_shoe(state: TableState) -> TableState:
 def judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch, deck = state.shoe.batch, len(rules.deck)
     assert batch is not None
+    if rules.by_eye:
+        why = "stacks of the rack go back into a shoe, not into a hand"
+        return Refusal("not_from_hand", why, "13:69F-2B.1")
+    if rules.night:
+        return Refusal("shoe_not_empty", "discards rest until every card is dealt", NIGHT_DISCARDS)
     cards, least = state.batches[batch].at(Place.RACK), deck - deck // 8
     if state.shoe.cut_seen or state.shoe.empty:
         return Refusal("shoe_ends", "the cutting card is out: this shoe ends", "13:69F-2.5(d)")

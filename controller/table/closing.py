@@ -26,8 +26,10 @@ ENDS = (Phase.BETWEEN_ROUNDS, Phase.RACK_FULL, Phase.IDLE, Phase.CLOSING)
 """Where it is usual to end the play; elsewhere it is possible, and not told among what is expected."""
 
 
-def out_of_service(state: TableState) -> Refusal | None:
+def out_of_service(rules: TableRules, state: TableState) -> Refusal | None:
     """Why the shuffler may not be used, if it may not."""
+    if rules.shuffler is None:
+        return Refusal("no_such_device", "this table has no shuffler: its cards are shuffled by hand")
     if state.shuffler.out:
         return Refusal("out_of_service", "the shuffler is out of service", OUT_OF_USE)
     if state.manual:
@@ -59,7 +61,7 @@ def _ends(state: TableState, ending: Ending) -> TableState:
 
 def _judge_resume(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     stacked = state.batch_at(Place.RACK)
-    if stacked is not None:
+    if stacked is not None and not rules.night:
         return Refusal(
             "not_spread",
             f"batch {stacked} lies in the rack: the cards of an idle table are spread out",
@@ -298,6 +300,8 @@ def _judge_in(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
 
 
 def _shuffler(rules: TableRules, tap: OperatorEvent) -> None:
+    if rules.shuffler is None:
+        raise ValueError("this table has no shuffler")
     if tap.args.get("device") != rules.shuffler:
         raise ValueError(f"write device={rules.shuffler}: only the {rules.shuffler} goes out of service")
 
@@ -331,13 +335,15 @@ def _after_out(draft: Draft, before: TableState) -> None:
 def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """How the table opens: with its shuffler, or without one that is out of service and empty (INC-6)."""
     mode = tap.args.get("mode", rules.mode)
-    if mode == rules.mode and rules.shuffler is None:
-        return {"manual": True, "empty": []}
     if mode not in (rules.mode, MANUAL) or (rules.continuous and mode != rules.mode):
         raise ValueError(f"mode={mode} is neither {rules.mode} nor, without its shuffler, {MANUAL}")
-    if mode == rules.mode:
-        if not state.shuffler.out:
-            return {"manual": False, "empty": []}
+    if rules.hand_dealt and (refused := _no_hand_without_shuffler(rules, state, mode)):
+        return refused
+    if mode == rules.mode and rules.shuffler is None:
+        return {"manual": True, "empty": []}
+    if mode == rules.mode and not state.shuffler.out:
+        return {"manual": False, "empty": []}
+    if mode == rules.mode != MANUAL:
         other_ways = (() if rules.continuous else (f"open mode={MANUAL}",)) + (
             f"in_service device={rules.shuffler}",
         )
@@ -352,11 +358,21 @@ def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     return {"manual": True, "empty": [shuffler]}
 
 
+def _no_hand_without_shuffler(rules: TableRules, state: TableState, mode: str) -> Refusal | None:
+    """Nothing is dealt from the hand unless its shuffler works (R-04)."""
+    if mode == rules.mode and not state.shuffler.out and not state.silent(rules.shuffler):
+        return None
+    why = "cards are dealt from the hand only with a shuffler that works"
+    again = (f"in_service device={rules.shuffler}",) if state.shuffler.out else ()
+    return Refusal("device_absent", why, "13:69F-2.2(c)", again)
+
+
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
     """How a tap that is called for is written."""
     match event:
         case "open":
-            return [("", {}), (f"mode={MANUAL}", {"mode": MANUAL})]
+            other: list[tuple[str, Args]] = [(f"mode={MANUAL}", {"mode": MANUAL})]
+            return [("", {}), *(other if rules.mode != MANUAL else [])]
         case "idle" | "close" if state.phase in ENDS or state.shuffler.out:
             return [("", {})]
         case "count_batch":

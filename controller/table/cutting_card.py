@@ -12,11 +12,12 @@ from controller.table.state import Closing, TableState
 
 def came_out(rules: TableRules, state: TableState, at: str | None) -> dict[str, Any]:
     """The data of the fact: it never stops a round that has begun, and decides which round is the last."""
-    started = state.round is not None and bool(state.round.cards)
+    unseen = rules.by_eye and state.phase is not Phase.ROUND_BURN
+    started = state.round is not None and (bool(state.round.cards) or unseen)
     if not started and rules.first_card is FirstCardPolicy.RESHUFFLE_NOW:
         return {**_ends(rules, state, "cutting_card_first"), "at": None, "first": True}
     ending = state.shoe.closing is Closing.THIS_ROUND
-    last = started or ending or state.phase is Phase.DEALING
+    last = ending or state.round is not None
     closing = Closing.THIS_ROUND if last else Closing.ONE_MORE_ROUND
     return {"at": at, "closing": closing.value, "first": not started}
 

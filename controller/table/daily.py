@@ -75,7 +75,8 @@ def uninspected(rules: TableRules, state: TableState) -> tuple[str, ...]:
     """The devices in use that nobody found in order on this gaming day, or that were found faulty last."""
     used = devices_in_use(rules, state)
     due = [f.device for f in state.faults if f.code == "inspection_due" and f.gone is None]
-    return tuple(d for d in used if d in due or (state.day and state.inspected.get(d) != state.day))
+    daily = bool(state.day) and not rules.night  # 13:69E is for licensed casinos
+    return tuple(d for d in used if d in due or (daily and state.inspected.get(d) != state.day))
 
 
 def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | None:

@@ -136,7 +136,7 @@ def _dry_in(phase: Phase) -> Callable[[TableRules, TableState], bool]:
 GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     "always": lambda rules, state: True,
     "burn_on_dealer_change": lambda rules, state: (
-        rules.burn_on_dealer_change and rules.burn is not Burn.NEVER
+        rules.burn_on_dealer_change and rules.burn is not Burn.NEVER and not rules.night
     ),
     "settle_first": lambda rules, state: rules.settle_first,
     "last_round": last_round,
@@ -159,7 +159,7 @@ GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     "by_eye": lambda rules, state: rules.by_eye,
     "by_eye_settle_first": lambda rules, state: rules.by_eye and rules.settle_first,
     "no_hole_card": lambda rules, state: state.round is not None and HOLE not in state.round.order,
-    "burn_after_dry": lambda rules, state: rules.burn_after_dry,
+    "burn_after_dry": lambda rules, state: rules.burn_after_dry and not rules.night,
     **{f"dry_in_{phase}": _dry_in(phase) for phase in IN_ROUND},
     "going_idle": lambda rules, state: state.ending is Ending.IDLE,
     "going_to_close": lambda rules, state: state.ending is Ending.CLOSE,

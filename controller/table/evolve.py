@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.table import (
+    by_eye,
     closing,
     continuous,
     daily,
@@ -352,11 +353,12 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
     number = state.rounds + 1
     early, state = state.shoe.early, with_shoe(state, early=(), used=data.get("used", 0))
     round_ = Round(number, boxes, early, tuple(data.get("order", ())) or deal_order(boxes))
+    round_ = replace(round_, down=data.get("down", round_.down))
     return replace(state, round=round_, rounds=number, last_boxes=boxes)
 
 
 def _round_settled(state: TableState, data: Data) -> TableState:
-    return irregular.settled(state)
+    return irregular.settled(by_eye.settled(state, data))
 
 
 def _shuffle_now(state: TableState, data: Data) -> TableState:
@@ -418,6 +420,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "round_settled": _round_settled,
     "shuffle_now": _shuffle_now,
     "collect_rack": _collect_rack,
+    **by_eye.APPLY,
     **opening.APPLY,
     **daily.APPLY,
     **irregular.APPLY,

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, by_hand, continuous, reader
+from controller.table import args, by_eye, by_hand, continuous, reader
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
-from controller.table.inputs import OperatorEvent, Refusal
+from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
-from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box
+from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box, lies_down
 from controller.table.state import Closing, Dealt, Place, Round, TableState
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEve
         case "first":
             if DEALER not in round_.order:
                 return _told_already("the dealer's first card")
+            if rules.by_eye:
+                return {"missed": "first"}
             players = [place for place in round_.order if place not in (DEALER, HOLE)]
             return {"missed": "first", "order": _late(players, DEALER, round_.placed)}
         case "second":
@@ -77,6 +79,8 @@ def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEve
             if state.phase not in (Phase.HOLE_CARD, Phase.PLAYING):
                 why = "the dealer's second card is not due yet: finish the players' cards first"
                 return Refusal("not_skipped", why, "13:69F-2.15(e)")
+            if rules.by_eye:
+                return {"missed": "second"}
             return {"missed": "second", "order": _without_last(round_.order, HOLE), "owed": True}
     raise ValueError("card=first or card=second is missing: which of the dealer's cards was not dealt")
 
@@ -93,6 +97,8 @@ def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("no_wager_there", f"there is no wager on {place} in this round")
     if had not in (0, 1):
         raise ValueError("cards=0 or cards=1: how many cards the box got")
+    if rules.by_eye:
+        return {"box": place, "had": had}
     if round_.order.count(place) < 2:
         return _told_already(f"a card of {place}", "13:69F-2.15(g)")
     if round_.order[-1] != HOLE:
@@ -109,16 +115,19 @@ def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent)
 
 def _reordered(state: TableState, data: Data) -> TableState:
     """The cards lie where they lie: only what the table calls their places changes, and may hide one."""
+    if "order" not in data:
+        return state
     round_, unseen = _round(state), dict(state.shoe.unseen)
     order, cards, index = tuple(data["order"]), [], 0
     for dealt in round_.cards:
         if dealt.to != BURNED:
             place = order[index] if index < len(order) else PLAY
+            down = index < len(order) and lies_down(order, index, round_.down)
             index += 1
             if dealt.to != STRAY:
-                if place == HOLE and dealt.seen and dealt.card and not dealt.foreign:
+                if down and dealt.seen and dealt.card and not dealt.foreign:
                     unseen[dealt.card] = unseen.get(dealt.card, 0) + 1
-                dealt = replace(dealt, to=place, seen=dealt.seen and place != HOLE)
+                dealt = replace(dealt, to=place, seen=dealt.seen and not down)
         cards.append(dealt)
     owed = round_.owed or data.get("owed", False)
     state = with_shoe(state, unseen=unseen)
@@ -142,6 +151,8 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
     if "exposed" not in tap.args:
         raise ValueError("exposed=true or exposed=false is missing")
     exposed, burned = args.flag(tap.args, "exposed"), args.flag(tap.args, "burned")
+    if rules.by_eye:
+        return by_eye.drawn_in_error(state, exposed=exposed, burned=burned)
     cards = _round(state).cards
     if not cards:
         return Refusal("no_card_drawn", "no card was drawn in this round", "13:69F-2.15(b)")
@@ -156,6 +167,8 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
 
 
 def _drawn_in_error(state: TableState, data: Data) -> TableState:
+    if "taken" in data:
+        return by_eye.drawn(state, data)
     round_ = _round(state)
     *others, last = round_.cards
     if data["shown"]:
@@ -175,6 +188,8 @@ def _drawn_in_error(state: TableState, data: Data) -> TableState:
 
 def _after_drawn_in_error(draft: Draft, before: TableState) -> None:
     told = draft.facts[0].data
+    if draft.rules.by_eye:
+        return
     if told["shown"]:
         draft.add("exposed", {"seqs": [told["drawn"]]})
         judge_copies(draft, [_round(draft.state).cards[-1].card])
@@ -255,7 +270,7 @@ def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
     reason = args.one_of(tap.args, "reason", _reasons(rules))
     round_ = _round(state)
     data = {"round": round_.number, "cards": len(round_.cards), "reason": reason}
-    return not_countable(rules, state, void=True) or data
+    return not_countable(rules, state, void=True) or data | by_eye.void(rules, state)
 
 
 def _void(state: TableState, data: Data) -> TableState:
@@ -263,7 +278,8 @@ def _void(state: TableState, data: Data) -> TableState:
     if state.phase in OUT_OF_SHOE:
         batch = _shoe_batch(state)
         state = with_batch(move_all(state, batch, Place.IN_HAND, Place.RACK), batch, proof=None, cut=False)
-    return replace(table_to_rack(continuous.round_over(state)), round=None, dry_in=None)
+    state = by_eye.settled(continuous.round_over(state), data)
+    return replace(table_to_rack(state), round=None, dry_in=None)
 
 
 def _after_void(draft: Draft, before: TableState) -> None:
@@ -283,9 +299,10 @@ def no_longer_dry(draft: Draft, before: TableState) -> None:
 
 
 def _judge_by_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if state.phase in IN_ROUND:
-        return _by_hand_in_round(rules, state, tap)
-    return by_hand.judge(rules, state, tap)
+    in_round = state.phase in IN_ROUND
+    if Role.SUPERVISOR not in tap.roles and not by_hand.usual(rules, in_round=in_round):
+        return Refusal("not_allowed", "a supervisor has cards shuffled by hand here", by_hand.CHOICE)
+    return _by_hand_in_round(rules, state, tap) if in_round else by_hand.judge(rules, state, tap)
 
 
 def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -294,13 +311,22 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
         return _same_batch(batch)
     if misdeal := _misdeal(rules):
         return misdeal
+    if rules.by_eye:
+        return by_eye.judge_reshuffle(state, tap.args) | _goes_on(rules)
+    if "cards" in tap.args:
+        raise ValueError("the shoe counted the cards of the rack: leave cards out")
     if not dry(state):
         return Refusal("shoe_not_empty", "the round goes on with the cards in the shoe", "13:69F-2.15(f)")
     cards = _rack(state)
     if not cards:
         why = "no card lies in the rack: settle the round if it needs none, or a supervisor voids it"
         return Refusal("rack_empty", why, "13:69F-2.15(f)")
-    return {"batch": batch, "cards": cards, "take_out": _foreign_in_rack(state)}
+    return {"batch": batch, "cards": cards, "take_out": _foreign_in_rack(state), **_goes_on(rules)}
+
+
+def _goes_on(rules: TableRules) -> dict[str, bool]:
+    """At a casino night the deal goes on with these cards, also after the round (13:47-20.22(g)6)."""
+    return {"goes_on": True} if rules.night else {}
 
 
 def _foreign_in_rack(state: TableState) -> int:
@@ -313,7 +339,10 @@ def _by_hand(state: TableState, data: Data) -> TableState:
     after = by_hand.shuffled(state, data)
     if state.phase not in IN_ROUND:
         return after
-    return replace(with_shoe(after, empty=True, closing=Closing.THIS_ROUND), dry_in=state.phase)
+    if "laid" in data:
+        after = by_eye.reshuffled(after, data)
+    closing = state.shoe.closing if data.get("goes_on") else Closing.THIS_ROUND
+    return replace(with_shoe(after, empty=True, closing=closing), dry_in=state.phase)
 
 
 def dry(state: TableState) -> bool:
@@ -324,7 +353,7 @@ def dry(state: TableState) -> bool:
 def cut_range(rules: TableRules, state: TableState) -> tuple[int, int]:
     """Between which numbers of cards the shuffled rack is cut: few cards may leave less on either side."""
     cards = state.batches[_shoe_batch(state)].at(Place.IN_HAND)
-    least = min(rules.min_cut, cards // 2)
+    least = min(rules.least_cut, cards // 2)
     return least, cards - least
 
 
@@ -380,6 +409,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
         case "cut":
             least, most = cut_range(rules, state)
             return [(f"position={least}..{most}", {"position": least})]
+        case "reshuffle_by_hand" if rules.by_eye:
+            return [("cards=N", {"cards": 1})]
         case "void_round" if reader.hinders_the_end(rules, state, void=False):
             return [("reason=reader", {"reason": "reader"})]
         case "void_round" if all_void(rules, state):
@@ -418,7 +449,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "dealer_skipped": (_judge_dealer_skipped, ("card",)),
     "box_skipped": (_judge_box_skipped, ("box", "cards")),
     "void_round": (_judge_void, ("reason",)),
-    "reshuffle_by_hand": (_judge_by_hand, ("batch",)),
+    "reshuffle_by_hand": (_judge_by_hand, ("batch", "cards")),
     "bart_carter": (by_hand.judge_bart_carter, ()),
 }
 APPLY: dict[str, Apply] = {
@@ -434,5 +465,5 @@ FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "dealer_skipped": _after_reordered,
     "box_skipped": _after_reordered,
     "void_round": _after_void,
-    "load_shoe": _after_load_shoe,
+    **dict.fromkeys(("load_shoe", "take_in_hand"), _after_load_shoe),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.table import (
     args,
+    by_eye,
     by_hand,
     closing,
     continuous,
@@ -21,10 +22,10 @@ from controller.table import (
 )
 from controller.table.args import Judge, Judged
 from controller.table.draft import no_cut
-from controller.table.faults import FAULTS
+from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
-from controller.table.profiles import TableRules
+from controller.table.profiles import CardDown, TableRules
 from controller.table.round import DEALER, SUPERVISOR, box, cutters
 from controller.table.state import Batch, Closing, Cycle, Fault, Place, Shuffled, TableState
 from devices.events import Sense
@@ -43,7 +44,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     inside = state.batch_at(Place.SHUFFLER)
-    if out := closing.out_of_service(state) or continuous.in_use(rules, state):
+    if out := closing.out_of_service(rules, state) or continuous.in_use(rules, state):
         return out
     if inside is not None:
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
@@ -73,7 +74,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
 
 def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     shuffler = state.shuffler
-    if out := closing.out_of_service(state):
+    if out := closing.out_of_service(rules, state):
         return out
     if shuffler.batch is None:
         return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
@@ -101,7 +102,7 @@ def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
     batch = state.shuffler.batch
     proof = None if batch is None else state.batches[batch].proof
     token = proof.token if proof else None
-    if out := closing.out_of_service(state):
+    if out := closing.out_of_service(rules, state):
         return out
     if batch is not None and state.unfit_inside:
         if state.shuffler.stage in (Cycle.CHECKING, Cycle.STARTING, Cycle.RUNNING):
@@ -149,10 +150,11 @@ def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -
     seat = last if tap.args["box"] == last else args.seat(rules, tap.args["box"])
     refused = args.flag(tap.args, "refused")
     open_to = [s for s in cut_order(rules, state) if s not in state.declined]
-    anyone = not state.last_boxes and (seat != last or bool(state.declined))
+    anyone = rules.night or (not state.last_boxes and (seat != last or bool(state.declined)))
     if state.cutter is not None:
         return Refusal("already_accepted", f"{state.cutter} took the cut", expected=("cut position=N",))
-    if seat not in open_to or (seat != open_to[0] and not anyone):
+    stranger = seat in state.declined or (seat not in open_to and not rules.night)
+    if stranger or (seat != open_to[0] and not anyone):
         return Refusal(
             "wrong_cutter",
             f"the cut goes to {open_to[0]}",
@@ -169,8 +171,8 @@ def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -
 def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.phase is Phase.RESHUFFLE_CUT:
         return irregular.judge_cut(rules, state, tap)
-    position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.min_cut
-    if state.cutter is None and not rules.per_round:
+    position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.least_cut
+    if state.cutter is None and not (rules.per_round or rules.night):
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
         return Refusal(
             "nobody_cuts",
@@ -207,6 +209,8 @@ def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> J
             (f"insert_cutting_card position={least}..{rules.batch_size - 1}",),
         )
     batch = state.taken
+    if rules.hand_dealt:
+        return {"position": behind, "cutting_cards": rules.cutting_cards}
     if not rules.double_shoe or batch is None:
         return {"position": behind}
     return {"position": behind, "batch": batch, "cutting_card": rules.batch(batch).cutting_card}
@@ -216,15 +220,22 @@ def _judge_take_in_hand(rules: TableRules, state: TableState, tap: OperatorEvent
     if not rules.by_eye:
         why = "the cards of this table come from its shoe"
         return Refusal("not_from_hand", why, "13:69F-2.6(a)", ("load_shoe",))
-    return _judge_load_shoe(rules, state, tap)
+    return _judge_load(rules, state, tap)
 
 
 def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if rules.by_eye:
+        why = "no shoe of this table tells its cards"
+        return Refusal("no_shoe", why, "13:69F-2.6A(b)", ("take_in_hand",))
+    return _judge_load(rules, state, tap)
+
+
+def _judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.phase is Phase.RESHUFFLE_LOAD:
         return irregular.judge_load(rules, state, tap)
     batch = args.batch(rules, tap.args)
     held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
-    again = by_hand.again(state, held)
+    again = by_hand.again(rules, state, held)
     if batch == state.shoe.last_batch and not (again or state.manual or rules.alone):
         return _alternation(batch)
     if held.at(Place.IN_HAND) != rules.batch_size:
@@ -261,9 +272,15 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", (how,))
     if state.silent(rules.shoe):
         return Refusal("device_absent", "the shoe does not answer: no card could be counted")
+    if rules.hand_dealt and (state.shuffler.out or state.silent(rules.shuffler)):
+        why = "cards are dealt from the hand only while the shuffler works"
+        return Refusal("device_absent", why, "13:69F-2.2(c)")
     if out := continuous.out_of_service(rules, state):
         return out
-    data = {"boxes": list(boxes), "round": state.rounds + 1, **continuous.used(rules, state)}
+    data: dict[str, Any] = {"boxes": list(boxes), "round": state.rounds + 1}
+    data |= continuous.used(rules, state)
+    if rules.player_card_down is not CardDown.NONE:
+        data["down"] = rules.player_card_down.value
     if (game := rules.one_deck) is None:
         return data
     if len(boxes) > (most := game.most(rules.boxes)):
@@ -308,12 +325,17 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
         why = "the shoe does not answer: cards may have come out uncounted; a supervisor may void the round"
         return Refusal("device_absent", why, expected=("void_round reason=other",))
     data = {"round": state.round.number, "cards": len(state.round.cards)}
+    data |= by_eye.round_cards(rules, state, tap.args)
     return irregular.not_countable(rules, state) or data
 
 
 def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.shoe.closing is Closing.THIS_ROUND or (rules.per_round and state.phase in IN_ROUND):
         return Refusal("already_ending", "the shoe ends with this round anyway", "13:69F-2.5(a)")
+    broken = any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in state.faults)
+    if rules.night and not broken and (state.phase in IN_ROUND or not by_eye.all_out(state)):
+        why = "discards rest until every card of the shoe or deck is dealt"
+        return Refusal("shoe_not_empty", why, "13:47-20.22(g)6")
     return {"when": "after this round" if state.phase in IN_ROUND else "now"}
 
 
@@ -328,7 +350,7 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
     said, unsure = args.flag(tap.args, "shoe_empty"), not_counted_on(rules, state)
     if said and sensed and not unsure:
         raise ValueError("this shoe tells by itself when it is empty: leave shoe_empty out")
-    if not (state.shoe.empty or said or (not sensed and not left)):
+    if not (rules.by_eye or state.shoe.empty or said or (not sensed and not left)):
         why = "take the rest of the cards through the shoe to the rack first, faces down"
         if sensed and not unsure:
             return Refusal("shoe_not_empty", why, "13:69F-2.6")
@@ -345,7 +367,8 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
 
 def not_counted_on(rules: TableRules, state: TableState) -> bool:
     """Whether cards may have left the shoe that nobody counted: people say that it is empty, and gauge."""
-    return (state.uncertain and state.shoe.unaccounted != 0) or state.silent(rules.shoe)
+    lost = state.uncertain and state.shoe.unaccounted != 0
+    return rules.by_eye or lost or state.silent(rules.shoe)
 
 
 def _mended(rules: TableRules, batch: Batch) -> bool:
@@ -409,9 +432,10 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "take_in_hand": (_judge_take_in_hand, ("batch",)),
     "bets_closed": (_judge_bets_closed, ("boxes",)),
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
-    "round_settled": (_judge_round_settled, ()),
+    "round_settled": (_judge_round_settled, ("cards",)),
     "shuffle_now": (_judge_shuffle_now, ()),
     "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty", "stub")),
+    **by_eye.JUDGES,
     **opening.JUDGES,
     **daily.JUDGES,
     **irregular.JUDGES,

@@ -51,15 +51,19 @@ def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     mode = closing.judge_mode(rules, state, tap)
     if isinstance(mode, Refusal):
         return mode
-    return {"cards": rules.batch_size, "backs": {b.id: b.back for b in rules.batches}, **mode}
+    backs = {b.id: b.back for b in rules.batches}
+    return {"cards": rules.batch_size, "backs": backs, **_as_it_came(rules), **mode}
+
+
+def _as_it_came(rules: TableRules) -> dict[str, str]:
+    """No preparation is asked for at casino nights: 13:47-20.22 has none."""
+    return {"prep": Prep.AS_IT_CAME.value} if rules.night else {}
 
 
 def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
     """Fresh batches; which one was in the last shoe (R-07), and which is unfit (R-55), outlives it."""
     batches = {
-        batch: _still_unfit(
-            _fresh(state, Batch(batch, back), data["cards"]), state.batches.get(batch, Batch(batch))
-        )
+        batch: _still_unfit(_fresh(state, Batch(batch, back), data), state.batches.get(batch, Batch(batch)))
         for batch, back in data["backs"].items()
     }
     if "manual" not in data:  # from before preparation was journaled
@@ -77,9 +81,10 @@ def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
     )
 
 
-def _fresh(state: TableState, batch: Batch, cards: int) -> Batch:
-    received = state.hour if state.day else None
-    return Batch(batch.id, batch.back, {Place.IN_HAND: cards}, received=received, replaced=state.seq)
+def _fresh(state: TableState, batch: Batch, data: Mapping[str, Any]) -> Batch:
+    received, prep = state.hour if state.day else None, Prep(data.get("prep", Prep.RECEIVED))
+    cards = {Place.IN_HAND: data["cards"]}
+    return Batch(batch.id, batch.back, cards, prep=prep, received=received, replaced=state.seq)
 
 
 def _still_unfit(batch: Batch, was: Batch) -> Batch:
@@ -251,7 +256,7 @@ def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
     if state.shoe.batch == batch and held.prep is Prep.CERTIFIED:
         why = f"batch {batch} is in the shoe: end the shoe"
         return Refusal("batch_in_use", why, DEMANDED, ("shuffle_now",))
-    if held not in certified and _lay_stored(state, held):
+    if held not in certified and not rules.night and _lay_stored(state, held):
         return {"batch": batch, "inspect": True}
     if held not in certified:
         return Refusal("not_certified", f"batch {batch} is not used on a certificate alone", DEMANDED)
@@ -328,11 +333,11 @@ def _replace(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged
     if inside:
         where = " and ".join(inside)
         return Refusal("batch_in_use", f"take all cards of batch {batch} out first: {where}", OFF_THE_TABLE)
-    return {"batch": batch, "cards": rules.batch_size, "was": held.unfit}
+    return {"batch": batch, "cards": rules.batch_size, "was": held.unfit, **_as_it_came(rules)}
 
 
 def _replaced(state: TableState, data: Mapping[str, Any]) -> TableState:
-    batch = _fresh(state, state.batches[data["batch"]], data["cards"])
+    batch = _fresh(state, state.batches[data["batch"]], data)
     return replace(state, batches={**state.batches, batch.id: batch})
 
 

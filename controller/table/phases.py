@@ -83,6 +83,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("spread", PREPARING, None),
     Transition("player_inspected", PREPARING, None),
     Transition("wash", PREPARING, None),
+    # of one batch alone there is no other one to be stored first
+    Transition("certificate", (P.OPENING, P.RACK_FULL), P.CUT_DUE, "alone"),
     Transition("certificate", PREPARING, None),
     Transition("shuffle_demanded", PREPARING, None),
     Transition("load_shuffler", (P.OPENING, P.RACK_FULL), P.OTHER_LOADED, "shuffled_in_hand"),
@@ -172,8 +174,15 @@ TRANSITIONS: tuple[Transition, ...] = (
     # the shoe ran out in mid-round: the rack is shuffled by hand, cut, loaded, and the round goes on
     Transition("reshuffle_by_hand", IN_ROUND, P.RESHUFFLE_CUT),
     Transition("cut", (P.RESHUFFLE_CUT,), P.RESHUFFLE_LOAD),
-    Transition("load_shoe", (P.RESHUFFLE_LOAD,), P.RESHUFFLE_BURN, "burn_after_dry"),
-    *(Transition("load_shoe", (P.RESHUFFLE_LOAD,), phase, f"dry_in_{phase}") for phase in IN_ROUND),
+    *(
+        row
+        for load in ("load_shoe", "take_in_hand")
+        for row in (
+            Transition(load, (P.RESHUFFLE_LOAD,), P.RESHUFFLE_BURN, "burn_after_dry"),
+            *(Transition(load, (P.RESHUFFLE_LOAD,), phase, f"dry_in_{phase}") for phase in IN_ROUND),
+        )
+    ),
+    *(Transition("burn", (P.RESHUFFLE_BURN,), phase, f"dry_in_{phase}") for phase in IN_ROUND),
     *(Transition("burned", (P.RESHUFFLE_BURN,), phase, f"dry_in_{phase}", tap=False) for phase in IN_ROUND),
     # about one deck of the rack goes back into the shoe in stacks
     Transition("bart_carter", (P.BETWEEN_ROUNDS,), None),
@@ -182,7 +191,12 @@ TRANSITIONS: tuple[Transition, ...] = (
     # the end of a shoe (S3, S4, S5)
     Transition("shuffle_now", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END),
     Transition("shuffle_now", IN_ROUND, None),
-    Transition("cutting_card_first", (P.BURN_DUE, P.BETWEEN_ROUNDS, P.DEALING), P.SHOE_END, tap=False),
+    Transition(
+        "cutting_card_first",
+        (P.BURN_DUE, P.BETWEEN_ROUNDS, P.ROUND_BURN, P.DEALING),
+        P.SHOE_END,
+        tap=False,
+    ),
     Transition("collect_rack", (P.SHOE_END,), P.IDLE, "going_idle"),
     Transition("collect_rack", (P.SHOE_END,), P.CLOSING, "going_to_close"),
     Transition("collect_rack", (P.SHOE_END,), P.RACK_FULL),

@@ -30,6 +30,14 @@ def deal_order(boxes: Sequence[int]) -> tuple[str, ...]:
     return (*players, DEALER, *players, HOLE)
 
 
+def lies_down(order: Sequence[str], index: int, down: str) -> bool:
+    """Whether the card at this place of the order lies face down: the hole card, and one of each player's."""
+    place = order[index]
+    if place == HOLE or not place.startswith("box"):
+        return place == HOLE
+    return down == ("second" if place in order[:index] else "first")
+
+
 def cutters(
     *,
     new_game: bool,

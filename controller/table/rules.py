@@ -38,7 +38,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
-from controller.table.phases import RESHUFFLING, SHOE_IN_USE, TAPPED_IN, TRANSITIONS, Phase
+from controller.table.phases import IN_ROUND, RESHUFFLING, SHOE_IN_USE, TAPPED_IN, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, Place, TableState
 from devices.events import Sense
@@ -90,9 +90,9 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
     judged = judge(rules, state, tap)
     if isinstance(judged, Refusal):
         instead = judged.expected or expected(rules, state)
-        waits = None if instead or judged.code == "bad_argument" else awaited(state)
+        waits = None if instead or judged.code == "bad_argument" else awaited(rules, state)
         why = f"{judged.why}; the table waits for {waits}" if waits else judged.why
-        return replace(judged, why=why, clause=judged.clause or CLAUSES.get(tap.event), expected=instead)
+        return replace(judged, why=why, clause=_clause(rules, tap.event, judged.clause), expected=instead)
     draft = Draft(rules, state, OPERATOR)
     key = {"key": tap.key} if tap.key else {}
     sealed = judged.pop("sealed", None)
@@ -220,10 +220,11 @@ def _after_collect(draft: Draft, before: TableState) -> None:
     batch = tap["batch"]
     if any(n > draft.rules.decks for face, n in before.shoe.drawn.items() if face):
         draft.latch("too_many_copies", f"copy {draft.rules.decks + 1} of one card", batch=batch)
-    if tap["by_gauge"] and not before.uncertain:
+    by_eye = draft.rules.by_eye
+    if tap["by_gauge"] and not before.uncertain and not by_eye:
         shoe, cause = draft.rules.shoe, f"{tap['left']} cards came out of a shoe that does not answer"
         draft.latch("events_lost", cause, device=shoe)
-    if tap["left"] and not tap["by_gauge"] and "stub" not in tap:
+    if tap["left"] and not tap["by_gauge"] and "stub" not in tap and not by_eye:
         size = draft.rules.batch_size
         draft.latch("cards_missing", f"{before.shoe.count} of {size} cards came out", batch=batch)
     if tap["gauge"] != "full":
@@ -291,6 +292,27 @@ CLAUSES = {
 """What each event goes by: a refusal without a nearer clause carries it."""
 
 
+NIGHT = "13:47-20.22"
+NIGHT_CLAUSES = {
+    **dict.fromkeys(("load_shoe", "take_in_hand"), f"{NIGHT}(c)1"),
+    **dict.fromkeys(("load_shuffler", "start_shuffle", "take_from_shuffler"), f"{NIGHT}(c)2"),
+    **dict.fromkeys(("offer_cut", "cut", "recut", "insert_cutting_card", "cutting_card_at"), f"{NIGHT}(d)1"),
+    "drawn_in_error": f"{NIGHT}(e)",
+    "bets_closed": f"{NIGHT}(g)5i",
+    **dict.fromkeys(("burn", "shuffle_now", "bart_carter"), f"{NIGHT}(g)6"),
+    **dict.fromkeys(("collect_rack", "reshuffle_by_hand"), f"{NIGHT}(g)6"),
+}
+"""Casino nights are a regime of their own: there no refusal cites a clause of the casinos."""
+
+
+def _clause(rules: TableRules, event: str, nearer: str | None) -> str | None:
+    """What a refusal goes by."""
+    if not rules.night:
+        return nearer or CLAUSES.get(event)
+    ours = nearer is not None and nearer.startswith(NIGHT)
+    return nearer if ours else NIGHT_CLAUSES.get(event, NIGHT)
+
+
 # --- what is expected instead ---
 
 
@@ -328,6 +350,8 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return opening.examples(rules, state, event)
         case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
             return closing.examples(rules, state, event)
+        case "reshuffle_by_hand" if rules.by_eye and state.phase in IN_ROUND:
+            return irregular.examples(rules, state, event)
         case "load_shuffler" | "load_shoe" | "take_in_hand" | "reshuffle_by_hand":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
         case "offer_cut":
@@ -338,7 +362,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case "cut" if state.phase is Phase.RESHUFFLE_CUT:
             return irregular.examples(rules, state, event)
         case "cut":
-            least = rules.min_cut
+            least = rules.least_cut
             return [(f"position={least}..{rules.batch_size - least}", {"position": least})]
         case "insert_cutting_card":
             least = rules.least_behind_cutting_card
@@ -358,13 +382,14 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return [("", {})]
 
 
-def awaited(state: TableState) -> str | None:
+def awaited(rules: TableRules, state: TableState) -> str | None:
     """What the table waits for that no tap can bring, in words."""
     pending = next(iter(state.pending.values()), None)
     if pending is not None:
         return f"the {pending.device} to answer {pending.name}"
     waits: dict[str, str] = {
         "burn_due": "the first card from the shoe, to the rack unseen (burn)",
+        "round_burn": "the first card from the shoe, to the rack unseen (burn)",
         "dealing": "the next card of the initial deal",
         "hole_card": "the dealer's second card",
         "shoe_end": "the rest of the cards, through the shoe to the rack, faces down",
@@ -375,7 +400,7 @@ def awaited(state: TableState) -> str | None:
     if irregular.owes_a_card(state):
         waits["playing"] = "the dealer's second card"
     dry = state.shoe.batch is not None and state.shoe.empty
-    waited = None if dry else waits.get(state.phase.value)
+    waited = None if dry or rules.by_eye else waits.get(state.phase.value)
     if waited is None and state.shuffler.stage.value in ("starting", "running"):
         return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
     if waited is None and state.shuffler.surplus and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):

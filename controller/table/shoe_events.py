@@ -8,7 +8,7 @@ from controller.table import cutting_card, event_facts, patterns, stacks
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
-from controller.table.round import DEALER, FACE_UP, HOLE, PLAY, STRAY, STUB
+from controller.table.round import DEALER, FACE_UP, HOLE, PLAY, STRAY, STUB, lies_down
 from controller.table.state import Closing, Place, TableState
 from devices import events as ev
 from devices.events import Sense
@@ -56,7 +56,7 @@ def next_place(rules: TableRules, state: TableState) -> tuple[str, str | None]:
     Cards of the initial deal go by R-24, later ones to whoever plays; in a one-deck game none plays on.
     """
     match state.phase:
-        case Phase.BURN_DUE | Phase.RESHUFFLE_BURN:
+        case Phase.BURN_DUE | Phase.ROUND_BURN | Phase.RESHUFFLE_BURN:
             return "burn", "burned"
         case Phase.DEALING | Phase.HOLE_CARD:
             assert state.round is not None
@@ -84,7 +84,7 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
         batch = by_back.get(event.back or "")
     foreign = state.shoe.batch is not None and event.back not in (None, rules.back(state.shoe.batch))
     open_ = rules.one_deck is None and (to.startswith("box") or to in (DEALER, PLAY))
-    seen = event.face_up or (_certain(state) and open_)
+    seen = event.face_up or (_certain(state) and open_ and not _lies_down(state))
     extra: dict[str, Any] = {
         "to": to,
         "batch": batch,
@@ -112,6 +112,14 @@ def _certain(state: TableState) -> bool:
     """Whether the place of the next card tells if it lies face down: not while any may be the hole card."""
     cards, owed = (state.round.cards, state.round.owed) if state.round else ((), False)
     return not state.uncertain and not owed and all(card.to != STRAY for card in cards)
+
+
+def _lies_down(state: TableState) -> bool:
+    """Whether the next card of the initial deal goes to a player face down (13:47-20.22(g)6)."""
+    round_ = state.round
+    if round_ is None or state.phase is not Phase.DEALING or round_.placed >= len(round_.order):
+        return False
+    return lies_down(round_.order, round_.placed, round_.down)
 
 
 def _judge_card(
@@ -151,6 +159,8 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
         return
     at = next_place(draft.rules, state)[0] if state.phase in (Phase.DEALING, Phase.HOLE_CARD) else None
     at = DEALER if at == HOLE else at
+    if state.phase is Phase.ROUND_BURN and state.round is not None:
+        at = state.round.order[0]
     event_facts.record(draft, event, cutting_card.came_out(draft.rules, state, at))
 
 
@@ -178,7 +188,12 @@ def _closing(rules: TableRules, state: TableState) -> dict[str, Any]:
 
 
 def _dry(rules: TableRules, state: TableState) -> bool:
-    """Whether cards are still wanted; after the deal of a one-deck game none is."""
+    """Whether cards are still wanted that should be there: none after the deal of a one-deck game.
+
+    At a casino night the shoe is dealt out as a matter of course (13:47-20.22(g)6).
+    """
+    if rules.night:
+        return False
     dealt = rules.one_deck is not None and state.phase is Phase.PLAYING
     return state.shoe.batch is not None and state.phase in (*IN_ROUND, Phase.RESHUFFLE_BURN) and not dealt
 

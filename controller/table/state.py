@@ -53,10 +53,12 @@ class Prep(StrEnum):
     PLAYER_INSPECTED = "player_inspected"
     WASHED = "washed"
     CERTIFIED = "certified"
+    AS_IT_CAME = "as_it_came"
+    """Casino nights ask for no preparation (13:47-20.22)."""
 
 
-READY = (Prep.WASHED, Prep.CERTIFIED)
-"""A batch that was prepared, in one of the two ways of 13:69F-2.4(a)."""
+READY = (Prep.WASHED, Prep.CERTIFIED, Prep.AS_IT_CAME)
+"""A batch that may be shuffled: prepared in one of the two ways of 13:69F-2.4(a), where it must be."""
 
 
 class Shuffled(StrEnum):
@@ -165,7 +167,7 @@ class Dealt:
 class Round:
     """`order` is where the cards of the initial deal go; `owed` that the dealer's second card comes late.
 
-    `peeks` counts the uses of the hole-card reader.
+    `peeks` counts the uses of the hole-card reader, `down` is which card of each player lies face down.
     """
 
     number: int
@@ -174,6 +176,7 @@ class Round:
     order: tuple[str, ...] = ()
     owed: bool = False
     peeks: int = 0
+    down: str = "none"
 
     @property
     def placed(self) -> int:
@@ -194,10 +197,12 @@ class Shoe:
     cards drawn, two letters each, "--" where not everybody saw it at once (law 7). `returned` counts cards
     that were drawn and went back in, as the shoe's own counter has it; `aside` are the cards of its
     segregated area; `by_choice` tells that the licensee ended this shoe (R-14). `told_empty`: since its last
-    card the shoe said by itself that it is empty. `stub` and `face_up` count cards that came out of it for
-    the stub, and turned the wrong way in the deal; `asked` is up to which card, by its own counter, it was
-    asked to let cards out in stacks. Of a continuous shuffler (R-60) `used` counts the cards in the rack when
-    the bets were closed, `free` those of them that may go back between two rounds.
+    card the shoe said by itself that it is empty. `stub` and `face_up` count cards that came out of it
+    for the stub, and turned the wrong way in the deal; `asked` is up to which card, by its own counter,
+    it was asked to let cards out in stacks. `untold`: no device counts, and nobody told how many cards a
+    round took, so that fewer are left than its custody says. Of a continuous shuffler (R-60) `used`
+    counts the cards in the rack when the bets were closed, `free` those of them that may go back between
+    two rounds.
     """
 
     batch: str | None = None
@@ -223,6 +228,7 @@ class Shoe:
     stub: int = 0
     face_up: int = 0
     asked: int = 0
+    untold: bool = False
 
     @property
     def count(self) -> int:

@@ -22,13 +22,14 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "fact": state.seq,
         "phase": state.phase.value,
         "expected": list(expected(rules, state)),
-        "awaiting": awaited(state) or _absent(rules, state),
+        "awaiting": awaited(rules, state) or _absent(rules, state),
         "shoe": {
             "number": shoe.number,
             "batch": shoe.batch,
             "last_batch": shoe.last_batch,
             "drawn": shoe.count,
-            "left": state.batches[shoe.batch].at(Place.SHOE) if shoe.batch else 0,
+            "device": rules.shoe,
+            "left": _left(state),
             "empty": shoe.empty,
             "cutting_card": {"seen": shoe.cut_seen, "at": shoe.cut_at},
             "closing": shoe.closing.value,
@@ -80,6 +81,13 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "faults": faults(rules, state),
         "alarms": alarms(rules, state),
     }
+
+
+def _left(state: TableState) -> int | None:
+    """Cards left to deal; None where nobody counts them."""
+    if state.shoe.untold:
+        return None
+    return state.batches[state.shoe.batch].at(Place.SHOE) if state.shoe.batch else 0
 
 
 def _absent(rules: TableRules, state: TableState) -> str | None:

@@ -134,7 +134,7 @@ def test_no_batch_goes_into_a_shoe_that_may_hold_cards_of_the_other():
     t.tap("open", SUPERVISOR, mode="manual-shoe")
     for batch in "AB":
         t.prepare(batch)
-    t.tap("reshuffle_by_hand", batch="A")
+    t.tap("reshuffle_by_hand", SUPERVISOR, batch="A")
     t.cut_and_load("A", offer="1")
     t.draw()
     t.tap("shuffle_now")
@@ -142,7 +142,7 @@ def test_no_batch_goes_into_a_shoe_that_may_hold_cards_of_the_other():
         t.draw()
     t.event(ev.ShoeEmpty)
     t.tap("collect_rack", gauge="full")
-    t.tap("reshuffle_by_hand", batch="B")
+    t.tap("reshuffle_by_hand", SUPERVISOR, batch="B")
     t.tap("offer_cut", box="1")
     t.tap("cut", position=26)
     t.tap("insert_cutting_card", position=13)

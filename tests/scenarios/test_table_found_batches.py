@@ -46,7 +46,8 @@ def test_a_stored_batch_that_is_out_of_play_is_let_out_by_the_machine_and_replac
     t.tap("shuffle_now")
     t.end_shoe()
     assert "take_from_shuffler" in expected(t.rules, t.state)
-    assert awaited(t.state) == "batch B, which is out of play, to come out of the shuffler or by hand"
+    waits = awaited(t.rules, t.state)
+    assert waits == "batch B, which is out of play, to come out of the shuffler or by hand"
     t.tap("take_from_shuffler")
     command = t.effects[-1]
     assert (command.name, command.args) == ("release", {"token": t.token})

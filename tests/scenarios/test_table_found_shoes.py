@@ -171,7 +171,7 @@ def test_a_round_is_not_settled_without_the_dealers_second_card_that_was_left_ou
     t.tap("dealer_skipped", card="second")
     refusal = t.refused("round_settled")
     assert (refusal.code, refusal.clause) == ("card_missing", "13:69F-2.15(e)")
-    assert awaited(t.state) == "the dealer's second card"
+    assert awaited(t.rules, t.state) == "the dealer's second card"
     refusal = t.refused("box_skipped", box="1", cards=1)
     assert (refusal.code, refusal.expected) == ("dealer_skipped_before", ("void_round reason=misdeal",))
     t.draw()

@@ -98,7 +98,7 @@ def test_no_batch_goes_into_a_machine_on_top_of_cards_that_it_holds(opening: boo
     refusal = t.refused("load_shuffler", batch="A")
     assert (refusal.code, "16 cards" in refusal.why) == ("shuffler_not_empty", True)
     assert "load_shuffler batch=A" not in expected(t.rules, t.state)
-    assert awaited(t.state) == "16 cards to come out of the shuffler"
+    assert awaited(t.rules, t.state) == "16 cards to come out of the shuffler"
     assert cannot_clear(t, "cards_inside")
     t.event(ev.BatchReleased, "shuffler", count=16, inside=0, token=None)
     assert t.codes == ["cards_inside"]
@@ -140,7 +140,7 @@ def test_cards_put_into_a_machine_while_its_cable_was_out_are_told():
     assert t.state.empty == ("shoe",)
     assert t.codes == ["cards_inside"]
     assert t.refused("close", SUPERVISOR).code == "shuffler_not_empty"
-    assert awaited(t.state) == "12 cards to come out of the shuffler"
+    assert awaited(t.rules, t.state) == "12 cards to come out of the shuffler"
     t.event(ev.BatchReleased, "shuffler", count=12, inside=0, token=None)
     assert t.codes == ["cards_inside"]
     t.tap("confirm_empty", device="shuffler")

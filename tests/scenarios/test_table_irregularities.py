@@ -94,7 +94,7 @@ def test_r35_the_rack_is_shuffled_by_hand_and_the_same_round_goes_on(phase: Phas
 def test_r35_a_dry_shoe_waits_for_people_and_not_for_a_card(phase: Phase) -> None:
     t = dry_in(phase)
     t.complete()
-    assert awaited(t.state) is None
+    assert awaited(t.rules, t.state) is None
     ends = ("round_settled",) if phase is Phase.PLAYING else ()
     shown = [line for line in expected(t.rules, t.state) if line.split()[0] in ("round_settled", "burn")]
     assert tuple(shown) == ends
@@ -131,7 +131,7 @@ def test_r35_with_nothing_in_the_rack_the_supervisor_voids_the_round() -> None:
     t.tap("cut", position=20)
     t.tap("load_shoe", batch="A")
     t.runs_dry()
-    refusal = t.refused("reshuffle_by_hand")
+    refusal = t.refused("reshuffle_by_hand", SUPERVISOR)
     assert (refusal.code, refusal.clause) == ("rack_empty", "13:69F-2.15(f)")
     assert any(line.startswith("void_round") for line in refusal.expected)
     t.tap("void_round", reason="shoe_dry")
@@ -143,7 +143,7 @@ def test_r35_with_nothing_in_the_rack_the_supervisor_voids_the_round() -> None:
 def test_r35_before_the_shoe_is_empty_nobody_shuffles() -> None:
     t = one_deck()
     t.deal("1")
-    assert t.refused("reshuffle_by_hand").code == "shoe_not_empty"
+    assert t.refused("reshuffle_by_hand", SUPERVISOR).code == "shoe_not_empty"
     assert not any(line.startswith("reshuffle_by_hand") for line in expected(t.rules, t.state))
 
 

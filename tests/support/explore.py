@@ -307,7 +307,7 @@ class Explorer:
         stored = cbor2.loads(cbor2.dumps(checkpoint(state)))
         check(restore(stored) == state, "a checkpoint is the whole state (S9)")
         if not state.faults and not state.pending and all(d.up for d in state.devices.values()):
-            lead = expected(rules, state) or awaited(state)
+            lead = expected(rules, state) or awaited(rules, state)
             check(bool(lead), "a table with nothing wrong knows what is next")
         crash = decide(rules, state, Booted("c" * 32))
         assert isinstance(crash, Decision)
@@ -361,7 +361,7 @@ class Explorer:
         """It says what to do instead: what is expected, what is awaited, or how a fault is mended."""
         refusal = decide(self.rules, state, tap)
         assert isinstance(refusal, Refusal)
-        waits = awaited(state) is not None or refusal.code in ("fault_latched", "device_absent")
+        waits = awaited(self.rules, state) is not None or refusal.code in ("fault_latched", "device_absent")
         waits = waits or not all(d.up for d in state.devices.values())
         named = any(FAULTS[f.code].remedy for f in state.faults)
         check(bool(refusal.expected) or waits or named, f"a refused {tap.event} names nothing to do instead")

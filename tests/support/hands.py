@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
-from controller.table.inputs import Role
+import cbor2
+
+from controller.table.checkpoint import checkpoint, restore
+from controller.table.draft import Decision
+from controller.table.evolve import evolve
+from controller.table.inputs import Input, Refusal, Role
 from controller.table.phases import Phase
 from controller.table.profiles import BatchRules, Burn, TableRules
-from controller.table.state import Place
+from controller.table.rules import expected
+from controller.table.state import Place, TableState, initial
 from devices import events as ev
 from tests.support.table import Table, table_rules
 
@@ -38,7 +45,33 @@ def night_shoe(**changes: Any) -> TableRules:
 
 
 class Hand(Table):
-    """`left` is what really lies in the dealer's hand, for the test that deals with its own eyes."""
+    """A table of any of these kinds; every state it was in is kept, and holds every card of each batch."""
+
+    def __init__(self, rules: TableRules, state: TableState | None = None) -> None:
+        super().__init__(rules, state)
+        self.met = [self.state]
+
+    def give(self, given: Input) -> Decision | Refusal:
+        found = super().give(given)
+        if isinstance(found, Decision):
+            self.met.append(self.state)
+            for batch in self.state.batches.values():
+                assert sum(batch.cards.values()) in (0, self.size), batch
+            assert restore(cbor2.loads(cbor2.dumps(checkpoint(self.state)))) == self.state
+        return found
+
+    def restart(self) -> None:
+        """A crash: the same table from its facts alone, with every device as it was."""
+        state = initial(self.rules)
+        for fact in self.facts:
+            state = evolve(state, fact)
+        assert state == self.state
+        self.boot("11" * 16)
+
+    @property
+    def expected(self) -> list[str]:
+        """The events that are called for, without their arguments."""
+        return list(dict.fromkeys(line.split()[0] for line in expected(self.rules, self.state)))
 
     def cards(self, batch: str = "A") -> dict[Place, int]:
         return dict(self.state.batches[batch].cards)
@@ -69,10 +102,9 @@ class Hand(Table):
 
     def fill(self) -> None:
         """The physical stack: every card of the batch but those outside the shoe."""
-        self.stack = [card for card in self.rules.deck for _ in range(self.rules.decks)]
+        whole = Counter(dict.fromkeys(self.rules.deck, self.rules.decks))
+        self.stack = list((whole - Counter(self.state.shoe.drawn)).elements())
         self.random.shuffle(self.stack)
-        for _ in range(self.size - self.state.batches[self.state.shoe.batch or "A"].at(Place.SHOE)):
-            self.stack.pop()
 
     def burn(self) -> None:
         if self.rules.by_eye:

@@ -29,14 +29,14 @@ def closing(**rules: Any) -> Table:
 
 def test_what_is_expected_follows_the_closing_step_by_step() -> None:
     t = closing()
-    assert awaited(t.state) == "batch B to come out of the shuffler"
+    assert awaited(t.rules, t.state) == "batch B to come out of the shuffler"
     assert expected(t.rules, t.state) == (
         "take_from_shuffler",
         "count_batch batch=A cards=52",
         "confirm_empty device=shoe",
     )
     t.take()
-    assert awaited(t.state) is None
+    assert awaited(t.rules, t.state) is None
     t.tap("count_batch", batch="A", cards=52)
     t.tap("confirm_empty", device="shoe")
     assert expected(t.rules, t.state) == (

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
-from controller.table.blackjack import Ties
 from controller.table.games import GAMES, Game
+from controller.table.blackjack import Ties
 from controller.table.round import DEALER
 from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity
@@ -37,6 +37,14 @@ class Burn(StrEnum):
     EACH_LOAD = "each-load"
     EACH_ROUND = "each-round"
     NEVER = "never"
+
+
+class CardDown(StrEnum):
+    """Which of a player's first two cards lies face down: an option of casino nights, 13:47-20.22(g)6."""
+
+    NONE = "none"
+    FIRST = "first"
+    SECOND = "second"
 
 
 class Discretionary(StrEnum):
@@ -85,6 +93,7 @@ class TableRules:
     """What becomes of a tie: at casino nights posted at the table (13:47-20.22(g)7), else a push."""
     cutting_card: bool = True
     """Whether a cutting card is in use: at casino nights it is optional (R-79)."""
+    player_card_down: CardDown = CardDown.NONE
     cut: CutPolicy = CutPolicy.ALWAYS
     last_cutter: str = DEALER
     """Who cuts when nobody accepts, 13:69F-2.5(f): the dealer, or "supervisor" (R-18, two readings)."""
@@ -148,6 +157,11 @@ class TableRules:
         return self.cutting_card and not self.per_round
 
     @property
+    def hand_dealt(self) -> bool:
+        """Dealt from the hand, with a shuffler that stores the other set (13:69F-2.2(c))."""
+        return self.mode == "hand-dealt"
+
+    @property
     def by_eye(self) -> bool:
         """No device tells which cards come out: the dealer's taps alone carry the round."""
         return self.shoe is None
@@ -163,9 +177,19 @@ class TableRules:
         return self.decks * len(self.deck)
 
     @property
+    def least_cut(self) -> int:
+        """Cards that must lie on either side of a cut; casino nights go by 20.18, not at hand (R-79)."""
+        return 1 if self.night else self.min_cut
+
+    @property
+    def cutting_cards(self) -> int:
+        """How many are in use: from the hand two, the second one below the last card (13:69F-2.2(a))."""
+        return (2 if self.hand_dealt else 1) if self.cutting_card else 0
+
+    @property
     def least_behind_cutting_card(self) -> int:
-        """Cards that must lie behind the cutting card, 13:69F-2.5(d)."""
-        return -(-self.batch_size // 4) - self.cutting_card_tolerance
+        """Cards that must lie behind the cutting card, 13:69F-2.5(d); no figure for casino nights (R-79)."""
+        return 0 if self.night else -(-self.batch_size // 4) - self.cutting_card_tolerance
 
     def other(self, batch: str) -> str | None:
         """The id of the batch that alternates with `batch`, if there are two."""
