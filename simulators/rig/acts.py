@@ -104,9 +104,11 @@ class Acts:
         self.felt.cut(batch, position)
         if rules.cutting_card:
             extra = self.random.randint(0, max(1, rules.batch_size // 30))
-            behind = rules.least_behind_cutting_card + extra
+            behind = (rules.least_behind_cutting_card or rules.batch_size // 4) + extra
             yield Tap("insert_cutting_card", {"position": behind})
             self.felt.insert_cutting_card(batch, behind)
+        if rules.mode == "hand-dealt":
+            self.felt.cover(batch)
         yield Pause(PREPARE_S)
 
     def load_shoe(self, batch: str) -> Script:
@@ -122,7 +124,8 @@ class Acts:
         return "take_in_hand" if self.felt.rules.by_eye else "load_shoe"
 
     def burn(self) -> Script:
-        yield Tap("burn")
+        if self.felt.rules.by_eye or self.view.phase != "reshuffle_burn":
+            yield Tap("burn")
         yield from self.draw(BURN)
 
     def offer_cut(self) -> Script:
@@ -158,9 +161,10 @@ class Acts:
         """R-35: nothing is left to deal; the rack is shuffled by hand and cut, and the same round goes on."""
         batch = self.view.batches[-1]
         self.felt.lift_rack(batch)
-        yield Tap("reshuffle_by_hand", {"batch": batch})
-        self.felt.shuffle(batch)
         cards = len(self.felt.piles[batch])
+        counted = {"cards": cards} if self.felt.rules.by_eye else {}
+        yield Tap("reshuffle_by_hand", {"batch": batch, **counted})
+        self.felt.shuffle(batch)
         least = min(10, cards // 2)
         position = self.players.randint(least, cards - least)
         yield Tap("cut", {"position": position})
@@ -169,7 +173,7 @@ class Acts:
         yield Tap(self.load_tap, {"batch": batch})
         self.felt.load_shoe(batch, again=True)
         if self.view.phase == "reshuffle_burn":
-            yield from self.draw(BURN)
+            yield from self.burn()
 
     def must_draw(self, place: str) -> Generator[Step, None, str]:
         face = yield from self.draw(place)
@@ -200,6 +204,9 @@ class Acts:
         That it came out at all he says where the shoe does not sense it.
         """
         sensed = Sense.CUT_CARD in self.felt.rules.shoe_senses
-        if not sensed or (self.view.phase == "playing" and self.view.cut_at is None):
+        after_deal = self.view.phase in ("playing", "round_burn") and self.view.cut_at is None
+        if not sensed or after_deal:
+            if place == BURN and self.view.phase in IN_ROUND:
+                place = f"box {self.last_boxes[0]}"
             box = {} if place == BURN else {"box": place.removeprefix("box ")}
             yield Tap("cutting_card_at", box)

@@ -33,18 +33,23 @@ class Blackjack(Acts):
     """Acts of a table where blackjack is played."""
 
     def rounds(self) -> Script:
-        """All rounds of a shoe; one without a cutting card is dealt out."""
+        """All rounds of a shoe. Without a cutting card it is dealt out, again and again, for a night."""
+        rules, shoe = self.felt.rules, self.felt.shoe
         while self.view.phase == "between_rounds":
-            if self.felt.shoe.empty:
+            last = rules.night and not rules.cutting_card and len(self.view.batches) >= self.shoes
+            if shoe.empty:
                 yield Tap("shuffle_now")
+            elif last and len(shoe) < 5 * rules.boxes:
+                yield Tap("close")
             else:
                 yield from self.round()
 
     def round(self) -> Script:
         """S2, and S3 when the cutting card comes out in it."""
         rules = self.felt.rules
-        most = max(1, min(rules.boxes, rules.least_behind_cutting_card // 4 - 1))
-        boxes = sorted(self.players.sample(range(1, rules.boxes + 1), self.players.randint(1, most)))
+        enough = rules.boxes if rules.night else max(1, rules.least_behind_cutting_card // 4 - 1)
+        players = self.players.randint(1, min(rules.boxes, enough))
+        boxes = sorted(self.players.sample(range(1, rules.boxes + 1), players))
         yield Pause(BETS_S)
         yield Tap("bets_closed", {"boxes": ",".join(map(str, boxes))})
         self.last_boxes = boxes
@@ -70,7 +75,7 @@ class Blackjack(Acts):
         mine.append(hole or "")
         yield from self.own_hand(mine, all_bust=all(total(hand)[0] > 21 for hand in hands.values()))
         yield Pause(SETTLE_S)
-        yield Tap("round_settled")
+        yield Tap("round_settled", {"cards": self.felt.laid()} if rules.by_eye else {})
         self.felt.pick_up()
         yield Count()
 

@@ -16,13 +16,14 @@ class OneBatch(Blackjack):
         yield Tap("open")
         if not self.felt.rules.night:
             yield from self.prepare(batch)
-        for _ in range(self.shoes):
+        while len(self.view.batches) < self.shoes:
             yield from self.shuffle_batch(batch)
             yield from self.cut_batch(batch)
             yield from self.load_shoe(batch)
             yield from self.rounds()
             yield from self.end_of_shoe(batch)
-        yield Tap("close")
+        if self.view.phase != "closing":
+            yield Tap("close")
         yield from self.count_and_close()
 
     def shuffle_batch(self, batch: str) -> Script:

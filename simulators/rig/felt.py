@@ -48,11 +48,11 @@ class Felt:
         self.shuffler_wire = ManagedShuffler(self.shuffler)
         self.reader = HoleCardReader(now=now)
         wired: dict[str | None, ManagedShoe | ManagedShuffler | ManagedReader | BeeTek] = {
-            rules.shoe: self.shoe_wire,
             rules.shuffler: self.shuffler_wire,
             rules.reader: ManagedReader(self.reader),
+            rules.shoe: self.shoe_wire,
         }
-        self.wires = {name: wire for name, wire in wired.items() if name is not None}
+        self.wires = {name: wired[name] for name in rules.devices}
         self.rack = DiscardRack()
         self.layout = Layout(rules.boxes)
         self._hands = Random(f"{seed}/hands")
@@ -78,6 +78,7 @@ class Felt:
             self.batch_of,
             plays_first_card=rules.first_card is FirstCardPolicy.PLAY_ONE_ROUND,
             alternates=not rules.alone,
+            goes_on=rules.night,
             burn=rules.burn,
         )
 
@@ -147,6 +148,11 @@ class Felt:
         else:
             self.layout.deal(item, place)
         return item
+
+    def laid(self) -> int:
+        """How many cards lie before the players and the dealer."""
+        hands = (items for place, items in self.layout.places.items() if place != "aside")
+        return sum(isinstance(item, Card) for items in hands for item in items)
 
     def look(self) -> bool:
         """Slide the dealer's first two cards into the reader, and back; whether its lamp tells a natural."""

@@ -17,7 +17,8 @@ STUB = "stub"
 class Referee:
     """Counts what must never happen. `violations` are sentences, one a shoe and kind, oldest first.
 
-    `alternates`: no batch may be in two shoes in a row.
+    `alternates`: no batch may be in two shoes in a row. `goes_on`: the rack that was shuffled in a round is
+    dealt to its end, where elsewhere it finishes that round alone (R-35, casino nights apart).
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Referee:
         *,
         plays_first_card: bool,
         alternates: bool = True,
+        goes_on: bool = False,
         burn: Burn = Burn.EACH_LOAD,
     ) -> None:
         self.violations: list[str] = []
@@ -35,6 +37,7 @@ class Referee:
         self._world = world
         self._batch_of = batch_of
         self._plays_first_card, self._alternates, self._burn = plays_first_card, alternates, burn
+        self._goes_on = goes_on
         self._told: set[tuple[int, str]] = set()
         self._shuffled: set[Card] = set()
         self._burned = True
@@ -65,7 +68,7 @@ class Referee:
         if len(names) != 1:
             self.violation("mixed batches", f"{' and '.join(names) or 'nothing'} loaded into the shoe")
         if again:
-            self._closing = "this"
+            self._closing = self._closing if self._goes_on else "this"
             if names != self.shoes[-1:]:
                 self.violation(
                     "mixed batches", f"{' and '.join(names)} loaded in a round of {self.shoes[-1]}"

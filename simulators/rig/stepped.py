@@ -59,7 +59,7 @@ class Stepped:
         self.dealer = Dealer(self.felt, self.view, seed, shoes, draws=draws)
         self.hosts = {name: MemoryHost(wire, name) for name, wire in self.felt.wires.items()}
         self.outputs: list[str] | None = None
-        self._drivers = {rules.shoe: shoe, rules.shuffler: SHUFFLER, rules.reader: READER}
+        self._drivers = {rules.shuffler: SHUFFLER, rules.reader: READER, rules.shoe: shoe}
         self._seed = seed
         self._random = Random(f"{seed}/daemon")
         self._log = log

@@ -22,7 +22,8 @@ _CYCLE = {
 class View:
     """Take every fact once, in order. `seen` maps a device to its boot counter and newest event number.
 
-    A device that counts neither has None and the number of its cards.
+    A device that counts neither has None and the number of its cards. `batches` has the batch of each shoe,
+    and of each rack that was shuffled in a round to be dealt to its end.
     """
 
     seq: int = 0
@@ -32,6 +33,7 @@ class View:
     taken: str | None = None
     rounds: int = 0
     cards: int = 0
+    goes_on: bool = False
     cut_at: str | None = None
     last_card: str | None = None
     faults_latched: int = 0
@@ -72,7 +74,9 @@ class View:
                 self.shuffler_batch = fact["batch"]
             case "batch_released":
                 self.taken, self.shuffler_batch = fact["batch"], None
-            case "load_shoe" | "take_in_hand" if self.phase != "reshuffle_load":
+            case "reshuffle_by_hand":
+                self.goes_on = fact.get("goes_on", False)
+            case "load_shoe" | "take_in_hand" if self.phase != "reshuffle_load" or self.goes_on:
                 self.batches.append(fact["batch"])
                 self.taken, self.cut_at = None, None
             case "card_drawn":
