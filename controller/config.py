@@ -20,9 +20,17 @@ from controller import config_devices
 from controller.config_devices import named
 from controller.config_file import Batch, Cards, Device, File, Rules, Table, read
 from controller.table import eligibility, modes
+from controller.table.blackjack import Ties
 from controller.table.eligibility import DeckFloor, Problem
 from controller.table.modes import Asked
-from controller.table.profiles import BatchRules, Burn, CutPolicy, Discretionary, FirstCardPolicy, TableRules
+from controller.table.profiles import (
+    BatchRules,
+    Burn,
+    CutPolicy,
+    Discretionary,
+    FirstCardPolicy,
+    TableRules,
+)
 from controller.table.round import LAST_CUTTERS
 from devices.base import DriverSpec
 from firmware_bridge.identity import Identity
@@ -146,6 +154,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         burn_on_dealer_change=table.burn_on_dealer_change
         and modes.reads(here, "table.burn_on_dealer_change"),
         burn=Burn(switches.burn) if modes.reads(here, "rules.burn") else modes.MODES[here].burn,
+        ties=Ties(table.ties),
         cutting_card=any(batch.cutting_card for batch in batches),
         cut=CutPolicy(switches.cut),
         last_cutter=switches.last_cutter,
@@ -158,6 +167,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         reader_discloses=reader is not None and bool(file.devices[reader].discloses),
         shoe=shoe,
         shoe_senses=frozenset() if shoe is None else by_id[shoe].senses,
+        stacks=shoe is not None and by_id[shoe].takes("dispense"),
         shuffler=shoe if table.mode == "continuous" else by_role.get("shuffler"),
         allowed={
             name: tuple(Identity.told(entry.model_dump()) for entry in device.allowed)
@@ -192,6 +202,7 @@ def _table(table: Table) -> Iterator[Problem]:
         if table.wagers.count(name) > 1:
             yield Problem(f"{name} is listed {table.wagers.count(name)} times", key="table.wagers")
     yield from _one_of("table.first_card", table.first_card, [p.value for p in FirstCardPolicy], "policy")
+    yield from _one_of("table.ties", table.ties, [option.value for option in Ties], "tie option")
     if not 0 <= table.cutting_card_tolerance <= 26:
         text = f'{table.cutting_card_tolerance} cards: "approximately one quarter" leaves 0 to 26'
         yield Problem(text, "13:69F-2.5(d)", "table.cutting_card_tolerance")

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from controller.table import eligibility, modes
+from controller.table.blackjack import Ties
 from controller.table.eligibility import DeckFloor, Problem
 from controller.table.profiles import Burn, CutPolicy, Discretionary, FirstCardPolicy
 from controller.table.round import DEALER
@@ -30,6 +31,7 @@ class Table(Section):
     first_card: str = FirstCardPolicy.PLAY_ONE_ROUND.value
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
+    ties: str = Ties.PUSH.value
 
 
 class Rules(Section):

@@ -161,6 +161,14 @@ def _asks(rule: Rule, *, reasons: tuple[str, ...]) -> str:
     return "<br>".join([*parts, *(f"*{reason}*" for reason in reasons)])
 
 
+def _anchor(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _named(rule: Rule) -> str:
+    return f'<a id="{_anchor(rule.id)}"></a>{rule.id}'
+
+
 def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -173,10 +181,10 @@ def clauses(rules: tuple[Rule, ...], marked: dict[str, list[Test]]) -> str:
     """A table of sub-paragraphs; the tests stand by name with the rules that carry them."""
     rows = []
     for rule in rules:
-        by = ", ".join(f"[{name}](#{name.lower()})" for name in rule.by)
+        by = ", ".join(f"[{name}](#{_anchor(name)})" for name in rule.by)
         asks = _asks(rule, reasons=left_out_of(rule))
         found = _test_files(tests_of(rule, marked), names=False)
-        rows.append([rule.id, rule.tag, asks, by, _code(rule), found, _journal(rule)])
+        rows.append([_named(rule), rule.tag, asks, by, _code(rule), found, _journal(rule)])
     return _table(["clause", "tag", "what it asks", "rule", "code", "tests", "journal"], rows)
 
 
@@ -185,8 +193,7 @@ def numbered(marked: dict[str, list[Test]]) -> str:
     for rule in NUMBERED:
         found = _test_files(tests_of(rule, marked), names=True)
         asks = _asks(rule, reasons=left_out_of(rule))
-        name = f'<a id="{rule.id.lower()}"></a>{rule.id}'
-        rows.append([name, rule.clause, rule.tag, asks, _code(rule), found, _journal(rule)])
+        rows.append([_named(rule), rule.clause, rule.tag, asks, _code(rule), found, _journal(rule)])
     return _table(["rule", "clause", "tag", "what it asks", "code", "tests", "journal"], rows)
 
 

@@ -30,5 +30,8 @@ def check(
             print(f"{table}: note: {note}")
         if loaded is not None:
             rules = loaded.rules
-            print(f"{table}: table {rules.table} is fine: {rules.mode}, {rules.decks} decks a batch")
+            decks = f"{rules.decks} deck{'s' if rules.decks > 1 else ''}"
+            batches = f"{len(rules.batches)} batches of {decks}" if len(rules.batches) > 1 else decks
+            played = f"{rules.game} of {rules.profile} in mode {rules.mode}"
+            print(f"{table}: table {rules.table} is fine: {played}, {batches}")
     raise typer.Exit(exits.USAGE if problems else exits.FINE)

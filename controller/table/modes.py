@@ -21,13 +21,12 @@ from controller.table.eligibility import (
     exclusions,
     floors,
 )
+from controller.table.games import GAMES as ONE_DECK
 from controller.table.profiles import Burn
 
 CASINO, NIGHT = PROFILES = ("nj-casino", "nj-casino-night")
 BLACKJACK = "blackjack"
-ONE_DECK_GAMES = ("three-card-poker", "mississippi-stud", "asia-poker")
-"""Games of one deck a round (R-52)."""
-GAMES = (BLACKJACK, *ONE_DECK_GAMES)
+GAMES = (BLACKJACK, *ONE_DECK)
 
 
 class Need(Enum):
@@ -94,7 +93,7 @@ MODES: Mapping[tuple[str, str], Mode] = {
         | dict.fromkeys(("shoe", "shuffler", "cutting_card"), "13:69F-2.21"),
     ),
     PER_ROUND: Mode(
-        games=ONE_DECK_GAMES,
+        games=tuple(ONE_DECK),
         decks=(1,),
         batches=(1, 2),
         shoe=Need.MAY,
@@ -127,12 +126,13 @@ READ_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "table.first_card": (*_SHOES, CASINO_NIGHT),
     "table.cutting_card_tolerance": _SHOES,
     "table.burn_on_dealer_change": _SHOES,
-    "rules.cut": (*_SHOES, PER_ROUND, CASINO_NIGHT),
+    "rules.cut": (TWO_BATCH, HAND, PER_ROUND, CASINO_NIGHT),
     "rules.last_cutter": (*_SHOES, CASINO_NIGHT),
     "rules.deck_floor": (TWO_BATCH, HAND),
     "rules.discretionary": (TWO_BATCH, HAND),
     "rules.burn_after_dry": _SHOES,
     "rules.burn": (CASINO_NIGHT,),
+    "table.ties": (CASINO_NIGHT,),
     "rules.hand_backs_differ": (HAND,),
     "rules.continuous_batches": (CONTINUOUS,),
 }
@@ -239,6 +239,11 @@ def _game(mode: Mode, asked: Asked) -> Iterator[Problem]:
         told = f"{least} to {most}" if most > least else f"exactly {least}"
         text = f"the layout has {told} boxes, not {asked.boxes}"
         yield Problem(text, mode.clauses.get("boxes"), "table.boxes")
+    elif asked.game in mode.games and asked.game in ONE_DECK:
+        game = ONE_DECK[asked.game]
+        if (most := game.most(asked.boxes)) < asked.boxes:
+            text = f"{asked.game} has {most} boxes at most, not {asked.boxes}: its stacks are {game.stacks}"
+            yield Problem(text, game.clause, "table.boxes")
     if not mode.wagers and asked.wagers:
         for wager in (name for name in dict.fromkeys(asked.wagers) if name in WAGERS):
             text = f"{wager} is a wager of blackjack in a casino"

@@ -191,7 +191,7 @@ def test_the_dealer_cuts_ten_cards_or_more_onto_the_cover_card_and_offers_it_to_
 # --- the deal (R-53) ---
 
 
-@pytest.mark.rule("R-53")
+@pytest.mark.rule("R-53", "13:69F-20.7", "13:69F-20.9")
 @pytest.mark.parametrize(
     ("game", "boxes", "hands", "left"),
     [
@@ -214,6 +214,21 @@ def test_positions_community_and_stub_are_the_deck(game, boxes, hands, left):
         poker.event(ev.ShoeEmpty)
         poker.tap("collect_rack", gauge="full", stub=left)
         assert poker.codes == []
+
+
+@pytest.mark.rule("R-52", "R-54", "13:69F-20.8")
+def test_from_the_hand_the_dealer_tells_what_no_shoe_counts():
+    poker = Poker(batches=ONE, shoe=None, shuffler=None, shoe_senses=frozenset())
+    poker.boot()
+    poker.open()
+    poker.tap("reshuffle_by_hand", SUPERVISOR, batch="A")
+    poker.tap("cut", position=26)
+    poker.tap("take_in_hand", batch="A")
+    poker.tap("bets_closed", boxes="1,2")
+    poker.tap("round_settled")
+    assert poker.state.batches["A"].cards == {"shoe": 43, "rack": 9}
+    poker.tap("collect_rack", gauge="full", stub=43)
+    assert (poker.phase, poker.state.batches["A"].cards, poker.codes) == ("rack_full", {"rack": 52}, [])
 
 
 def test_asia_poker_has_the_joker_and_six_players():

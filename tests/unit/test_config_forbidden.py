@@ -11,9 +11,11 @@ from itertools import combinations, product
 
 import pytest
 
+from controller.config import examine
 from controller.table import modes
 from controller.table.eligibility import MOST_BOXES, MOST_DECKS, WAGERS
 from controller.table.modes import Asked
+from tests.unit.test_config_modes import table
 
 MODES = list(product(modes.PROFILES, modes.NAMES))
 GAMES = (modes.BLACKJACK, "three-card-poker")
@@ -130,6 +132,7 @@ FORBIDDEN: list[tuple[str, Callable[[Case], bool]]] = [
         for name, section in SECTIONS.items()
     ),
     (OWN, lambda c: not c.night and not 1 <= c.boxes <= 7),
+    ("13:69F-31.10", lambda c: c.played == "deck-per-round" and c.game == "asia-poker" and c.boxes == 7),
     # 13:47-20.22: casino nights.
     ("13:47-20.22(b)1", lambda c: c.night and c.boxes != 7),
     ("13:47-20.22(b)2", lambda c: c.night and (c.game != "blackjack" or c.decks not in (1, 2, 3, 4))),
@@ -173,8 +176,8 @@ def cases(profile: str, mode: str) -> Iterator[Case]:
         table = Case(profile, mode, modes.BLACKJACK, 4, backs, (*shoe, *shuffler))
         yield replace(table, cutting_card=False)
         yield replace(table, devices=(*table.devices, "reader"))
-        yield from (replace(table, boxes=boxes) for boxes in range(MOST_BOXES + 2))
-        yield from (replace(table, game=game) for game in modes.GAMES)
+        for game, boxes in product(modes.GAMES, range(MOST_BOXES + 2)):
+            yield replace(table, game=game, boxes=boxes)
     for pair, decks in product(combinations(WAGERS, 2), DECKS):
         yield Case(profile, mode, decks=decks, wagers=pair)
 
@@ -187,3 +190,36 @@ def test_each_table_is_refused_with_the_clauses_that_forbid_it_and_no_others(pro
         assert judged(case) == forbidden(case), case
         sound += not forbidden(case)
     assert (sound > 0) == (profile == "nj-casino" or mode == "manual-shoe")
+
+
+DRIVERS = {
+    "shoe": ("shoe", "managed-shoe"),
+    "continuous": ("shoe", "managed-continuous"),
+    "shuffler": ("shuffler", "managed-shuffler"),
+    "reader": ("reader", "hole-card-reader"),
+}
+
+
+@pytest.mark.parametrize(("profile", "mode"), MODES)
+def test_a_table_toml_is_told_each_of_those_clauses(profile: str, mode: str) -> None:
+    """One file for each set of clauses, the first case that has it."""
+    one_of_each = {frozenset(forbidden(case)): case for case in reversed([*cases(profile, mode)])}
+    singly = {clauses: case for clauses, case in one_of_each.items() if len(clauses) < 2}
+    for clauses, case in singly.items():
+        found, listed = examine(
+            table(
+                " ".join(case.backs),
+                case.decks,
+                dict(DRIVERS[device] for device in case.devices),
+                table={
+                    "profile": profile,
+                    "mode": mode,
+                    "game": case.game,
+                    "boxes": case.boxes,
+                    "wagers": list(case.wagers),
+                },
+                cards={} if case.cutting_card else {"cutting_card": None},
+            )
+        )
+        assert {problem.clause for problem in listed if problem.clause} == clauses - {OWN}, case
+        assert (found is None) == bool(clauses)

@@ -419,6 +419,7 @@ USES: dict[str, Any] = {
     "table.first_card": "reshuffle-now",
     "table.cutting_card_tolerance": 4,
     "table.burn_on_dealer_change": False,
+    "table.ties": "house-wins",
     "rules.cut": "hand-shuffled",
     "rules.last_cutter": "supervisor",
     "rules.deck_floor": "total",

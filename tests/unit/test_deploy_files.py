@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from controller import access, config
+from controller.table import modes
+from controller.table.blackjack import Ties
 from devices import registry
 from firmware_bridge.transports import locks
 
@@ -16,6 +20,34 @@ def test_the_example_table_is_valid_and_complete() -> None:
     loaded = config.load(DEPLOY / "table.toml")
     assert loaded.notes == ()
     assert loaded.socket == config.RUNTIME_DIR / "BJ-07.sock"
+
+
+EXAMPLES = sorted((DEPLOY / "tables").glob("*.toml"))
+FLAGGED = {
+    "casino-night-shoe-shuffler": ["rules.burn"],
+    "continuous": ["table.mode", "rules.continuous_batches"],
+    "hand-dealt-one-deck": ["rules.hand_backs_differ"],
+}
+"""Examples that stand on a reading, with the notes of `check`."""
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_an_example_of_a_mode_is_valid(path: Path) -> None:
+    loaded = config.load(path)
+    assert [note.partition(":")[0] for note in loaded.notes] == FLAGGED.get(path.stem, [])
+    assert loaded.journal.stem == loaded.key.stem == loaded.rules.table
+
+
+def test_there_is_an_example_for_each_profile_mode_and_game() -> None:
+    tables = [config.load(path).rules for path in EXAMPLES]
+    assert {(rules.profile, rules.mode) for rules in tables} == set(modes.MODES)
+    assert {rules.game for rules in tables} == set(modes.GAMES)
+    nights = [rules for rules in tables if rules.night]
+    assert {(rules.shoe is None, rules.shuffler is None) for rules in nights} == {
+        *((True, True), (True, False), (False, True), (False, False)),
+    }
+    assert {rules.ties for rules in nights} == set(Ties)
+    assert len({rules.table for rules in tables}) == len(tables)
 
 
 def test_the_groups_of_the_control_socket_are_made() -> None:

@@ -12,7 +12,6 @@ P = Tag.PARTIAL
 CRAPS = "out of scope: no cards handled / no device; a shaker of dice is no card shuffler"
 PLAY = "out of scope: a player's choice and a payment; no device takes part"
 WAGER = "in part: only the deck floor and the exclusions were at hand; no wager is settled in this version"
-POKER = "not built yet: `check` knows the game blackjack alone; one-deck games come later"
 POKER_PLAY = "out of scope: wagers and payments of another game; no card moves and no device"
 HAND = "not built yet: `check` refuses the mode hand-dealt"
 
@@ -138,20 +137,45 @@ INDEX: tuple[Rule, ...] = (
     Rule("13:69F-20.1", P, "words of three-card poker", left_out=POKER_PLAY),
     Rule("13:69F-20.10", P, "players look at their cards themselves and alone", left_out=POKER_PLAY),
     Rule("13:69F-20.11", P, "payouts of three-card poker", left_out=POKER_PLAY),
-    Rule("13:69F-20.12", P, "a card found face up is not used; a second one voids all hands", left_out=POKER),
+    Rule(
+        "13:69F-20.12",
+        P,
+        "a card found face up is not used; a second one voids all hands",
+        by=("R-31",),
+        code=("controller.table.irregular:all_void",),
+        journal=("card_drawn", "void_round"),
+    ),
     Rule("13:69F-20.13", P, "the six-card bonus wager", left_out=POKER_PLAY),
-    Rule("13:69F-20.2", P, "one deck of one back, one cover card; with exceptions", by=("R-52",)),
+    Rule(
+        "13:69F-20.2",
+        P,
+        "one deck of one back, one cover card; with exceptions",
+        by=("R-52",),
+        code=("controller.table.modes:MODES",),
+    ),
     Rule("13:69F-20.3", P, "the order of ranks", left_out=POKER_PLAY),
-    Rule("13:69F-20.4", P, "the deck received is inspected, or arrives pre-shuffled", left_out=POKER),
+    Rule("13:69F-20.4", P, "the deck received is inspected, or arrives pre-shuffled", by=("R-12", "R-13")),
     Rule(
         "13:69F-20.5",
         P,
         "shuffled before play unless pre-shuffled, and after each round, by hand or by a shuffler",
-        by=("R-52",),
+        by=("R-52", "R-56"),
     ),
     Rule("13:69F-20.6", P, "the wagers of three-card poker", left_out=POKER_PLAY),
-    Rule("13:69F-20.7", P, "dealing from a manual shoe", left_out=POKER),
-    Rule("13:69F-20.8", P, "dealing from the hand", left_out=POKER),
+    Rule(
+        "13:69F-20.7",
+        P,
+        "dealing from a manual shoe",
+        code=("controller.table.games:Game", "controller.table.shoe_events:next_place"),
+        journal=("card_drawn",),
+    ),
+    Rule(
+        "13:69F-20.8",
+        P,
+        "dealing from the hand",
+        code=("controller.table.by_eye:round_cards",),
+        journal=("take_in_hand", "round_settled"),
+    ),
     Rule("13:69F-20.9", P, "an automated shoe that gives stacks of three", by=("R-53",)),
     Rule(
         "13:69F community-card game, words",

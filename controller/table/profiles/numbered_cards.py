@@ -132,10 +132,10 @@ CARDS: tuple[Rule, ...] = (
         P,
         "a continuous shuffler in place of the procedures of 2.5 and 2.6, when approved",
         clause="13:69F-2.21",
-        code=(T + "modes:MODES",),
-        journal=(CHECK,),
+        code=(T + "modes:MODES", T + "modes:readings", T + "continuous:REPLACED", T + "draft:GUARDS"),
+        journal=(CHECK, "batch_proved", "ready_to_deal"),
         switch=Switch("rules.continuous_batches", ("1: one batch", "2: two batches also there")),
-        left_out="in part: only `check` judges it yet",
+        left_out="in part: that device and procedures are approved is noted by `check`, for the regulator",
     ),
     Rule(
         "R-12",

@@ -6,7 +6,6 @@ from controller.table.profiles.rule import Rule, Switch, Tag
 
 V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
 T = "controller.table."
-ONE_DECK = "not built yet: `check` knows the game blackjack alone; one-deck games come later"
 ELSEWHERE = "out of scope: another jurisdiction's rule"
 
 MACHINES: tuple[Rule, ...] = (
@@ -145,21 +144,25 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "one-deck games: the decks alternate round by round; machine-shuffled cards need no cut in Maryland",
         clause="13:69F-23.2(b); COMAR 36.05.03.27",
-        left_out=ONE_DECK + "; the second reading of the cut is the switch of R-15",
+        code=(T + "modes:MODES", T + "draft:last_round", T + "judges:_judge_load_shoe"),
+        journal=("load_shoe", "collect_rack"),
+        left_out="in part: the second reading of the cut is the switch of R-15",
     ),
     Rule(
         "R-53",
         V,
         "automated shoes that give stacks, after no more bets",
         clause="13:69F-20.9; 13:69F-31.10; 13:69F-35.9",
-        left_out=ONE_DECK,
+        code=(T + "games:GAMES", T + "stacks:JUDGES", T + "judges:_judge_bets_closed"),
+        journal=("bets_closed", "dispense", "collect_rack"),
     ),
     Rule(
         "R-54",
         V,
         "the stub is counted every five rounds unless the machine counts",
         clause="13:69F-35.9(e), 31.8(d)",
-        left_out=ONE_DECK,
+        code=(T + "stub:due", T + "stub:judge", T + "stub:after_collect"),
+        journal=("collect_rack", "fault_latched: wrong_stub"),
     ),
     Rule(
         "R-55",
@@ -171,10 +174,12 @@ MACHINES: tuple[Rule, ...] = (
             T + "faults:FAULTS",
             T + "opening:_replace",
             T + "closing:_after_count",
+            T + "stub:after_collect",
         ),
         journal=(
             "cycle_completed",
             "fault_latched: wrong_count",
+            "fault_latched: wrong_stub",
             "replace_batch",
             "count_batch",
         ),
@@ -184,7 +189,8 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "poker: shuffled every round, cut onto the cover card",
         clause="13:69F-14.5(a)-(b)",
-        left_out=ONE_DECK,
+        code=(T + "judges:ROUND_CUT", T + "judges:_judge_cut"),
+        journal=("cut",),
     ),
     Rule(
         "R-57",
@@ -212,7 +218,10 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "batch machine with an exit tray; a continuous shuffler holds a round's cards back for one round",
         clause="arrete of 14 May 2007, art. 40-1",
-        left_out=ELSEWHERE + "; the mode continuous is not built yet",
+        code=(T + "continuous:used", T + "modes:MODES"),
+        journal=("cards_returned", "bets_closed"),
+        left_out="in part: the continuous shuffler's hold of one round; batch machines with an exit "
+        "tray and five burned cards are another place's",
     ),
     Rule(
         "R-61",
