@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from controller.table.profiles import BatchRules, TableRules
+from controller.table.profiles import BatchRules, Burn, TableRules
+from devices.events import Sense
 from simulators.rig.stepped import Stepped
 
 ONE = (BatchRules("A", "red"),)
 TWO = (*ONE, BatchRules("B", "blue"))
+BY_EYE: dict[str, Any] = {"shoe": None, "shoe_senses": frozenset()}
+NIGHT: dict[str, Any] = {"profile": "nj-casino-night", "mode": "manual-shoe", "burn": Burn.EACH_ROUND}
 
 
 def played(seed: object, shoes: int, **changes: Any) -> Stepped:
@@ -46,3 +49,41 @@ def test_a_shoe_that_runs_dry_in_a_round_goes_on_with_its_rack() -> None:
     again = [fact for fact in told(world, "reshuffle_by_hand") if "cards" in fact]
     assert 0 < len(again) <= 4
     assert world.view.cards == 4 * 52 + sum(fact["cards"] for fact in again)
+
+
+@pytest.mark.rule("R-04", "R-28")
+@pytest.mark.parametrize("decks", [1, 2])
+def test_sets_dealt_from_the_hand_alternate_when_the_round_of_the_marker_ends(decks: int) -> None:
+    world = played("hand", 4, decks=decks, batches=TWO, mode="hand-dealt", **BY_EYE)
+    assert set(world.felt.wires) == {"shuffler"}
+    assert world.view.batches == ["A", "B", "A", "B"]
+    assert world.felt.referee.cards == 4 * 52 * decks
+    assert [fact["batch"] for fact in told(world, "take_in_hand")] == ["A", "B", "A", "B"]
+    assert len(told(world, "cutting_card_at")) == 4
+
+
+@pytest.mark.rule("R-79")
+@pytest.mark.parametrize("burn", [Burn.EACH_ROUND, Burn.EACH_LOAD])
+@pytest.mark.parametrize("shuffler", ["shuffler", None])
+@pytest.mark.parametrize("source", [{}, BY_EYE], ids=["shoe", "hand"])
+def test_a_casino_night_with_and_without_its_machines(
+    source: dict[str, Any], shuffler: str | None, burn: Burn
+) -> None:
+    night = {**NIGHT, **source, "burn": burn}
+    world = played("night", 3, decks=2, shuffler=shuffler, **night)
+    assert world.felt.referee.cards == 3 * 104
+    assert len(told(world, "burn")) == (world.view.rounds if burn is Burn.EACH_ROUND else 3)
+    shuffles = "reshuffle_by_hand" if shuffler is None else "batch_proved"
+    assert len(told(world, shuffles)) == 3
+
+
+@pytest.mark.rule("R-79")
+@pytest.mark.parametrize("source", [{}, BY_EYE], ids=["shoe", "hand"])
+def test_without_a_cutting_card_a_deck_is_dealt_out_and_its_discards_finish_the_round(
+    source: dict[str, Any],
+) -> None:
+    world = played("out", 4, cutting_card=False, shuffler=None, **{**NIGHT, **source})
+    loads = told(world, "reshuffle_by_hand")
+    assert len(loads) == 4
+    assert [fact.get("goes_on", False) for fact in loads].count(True) > 0
+    assert Sense.CUT_CARD not in world.rules.shoe_senses or told(world, "cut_card") == []
