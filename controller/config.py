@@ -26,6 +26,7 @@ from controller.table.modes import Asked
 from controller.table.profiles import (
     BatchRules,
     Burn,
+    CardDown,
     CutPolicy,
     Discretionary,
     FirstCardPolicy,
@@ -155,6 +156,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         and modes.reads(here, "table.burn_on_dealer_change"),
         burn=Burn(switches.burn) if modes.reads(here, "rules.burn") else modes.MODES[here].burn,
         ties=Ties(table.ties),
+        player_card_down=CardDown(table.player_card_down),
         cutting_card=any(batch.cutting_card for batch in batches),
         cut=CutPolicy(switches.cut),
         last_cutter=switches.last_cutter,
@@ -203,6 +205,8 @@ def _table(table: Table) -> Iterator[Problem]:
             yield Problem(f"{name} is listed {table.wagers.count(name)} times", key="table.wagers")
     yield from _one_of("table.first_card", table.first_card, [p.value for p in FirstCardPolicy], "policy")
     yield from _one_of("table.ties", table.ties, [option.value for option in Ties], "tie option")
+    cards_down = [card.value for card in CardDown]
+    yield from _one_of("table.player_card_down", table.player_card_down, cards_down, "card")
     if not 0 <= table.cutting_card_tolerance <= 26:
         text = f'{table.cutting_card_tolerance} cards: "approximately one quarter" leaves 0 to 26'
         yield Problem(text, "13:69F-2.5(d)", "table.cutting_card_tolerance")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from controller.table import eligibility, modes
 from controller.table.blackjack import Ties
 from controller.table.eligibility import DeckFloor, Problem
-from controller.table.profiles import Burn, CutPolicy, Discretionary, FirstCardPolicy
+from controller.table.profiles import Burn, CardDown, CutPolicy, Discretionary, FirstCardPolicy
 from controller.table.round import DEALER
 
 
@@ -32,6 +32,7 @@ class Table(Section):
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
     ties: str = Ties.PUSH.value
+    player_card_down: str = CardDown.NONE.value
 
 
 class Rules(Section):

@@ -133,6 +133,7 @@ READ_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "rules.burn_after_dry": _SHOES,
     "rules.burn": (CASINO_NIGHT,),
     "table.ties": (CASINO_NIGHT,),
+    "table.player_card_down": (CASINO_NIGHT,),
     "rules.hand_backs_differ": (HAND,),
     "rules.continuous_batches": (CONTINUOUS,),
 }

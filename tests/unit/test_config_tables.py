@@ -420,6 +420,7 @@ USES: dict[str, Any] = {
     "table.cutting_card_tolerance": 4,
     "table.burn_on_dealer_change": False,
     "table.ties": "house-wins",
+    "table.player_card_down": "first",
     "rules.cut": "hand-shuffled",
     "rules.last_cutter": "supervisor",
     "rules.deck_floor": "total",
