@@ -69,6 +69,7 @@ class Blackjack(Acts):
             yield Tap("side_wagers_settled")
         hole = yield from self.draw("dealer")
         natural = yield from self.look(mine[0])
+        yield from self.dealt()
         for place, hand in hands.items():
             while not natural and total(hand)[0] != 21 and player_draws(hand, mine[0]):
                 hand.append((yield from self.must_draw(place)))
@@ -78,6 +79,10 @@ class Blackjack(Acts):
         yield Tap("round_settled", {"cards": self.felt.laid()} if rules.by_eye else {})
         self.felt.pick_up()
         yield Count()
+
+    def dealt(self) -> Script:
+        """What is done once the initial deal is finished."""
+        yield from ()
 
     def look(self, up: str) -> Generator[Step, None, bool]:
         """R-25: with an ace or ten up, whether the reader tells that the dealer has a natural."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulators.rig.acts import SETTLE_S, TRIES, Acts
+from simulators.rig.dealer_continuous import Continuous
 from simulators.rig.dealer_one_batch import OneBatch
 from simulators.rig.dealer_two_batch import TwoBatches
 from simulators.rig.felt import Felt
@@ -21,6 +22,7 @@ SCRIPTS: dict[str, type[Acts]] = {
     "two-batch-shoe": TwoBatches,
     "hand-dealt": TwoBatches,
     "manual-shoe": OneBatch,
+    "continuous": Continuous,
 }
 """Who plays a table of each mode."""
 _RETRY = frozenset({"device_absent", "shuffler_busy", "stopping"})

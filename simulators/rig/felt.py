@@ -6,19 +6,31 @@ from random import Random
 
 from controller.table.profiles import FirstCardPolicy, TableRules
 from simulators.models.cards import Card, CuttingCard, Item, Stack, make_batch
+from simulators.models.continuous import ContinuousShuffler
 from simulators.models.reader import NATURAL, HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
 from simulators.models.table import DiscardRack, Holder, Layout, World
 from simulators.rig.referee import BURN, STUB, Referee
 from simulators.wire.bee_tek import BeeTek
+from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
 
 MANAGED_SHOE, BEE_TEK = "managed-shoe", "bee-tek"
-SHOES = (MANAGED_SHOE, BEE_TEK)
+CONTINUOUS = "managed-continuous"
+SHOES = (MANAGED_SHOE, BEE_TEK, CONTINUOUS)
 """Drivers of the shoes that can lie on this table."""
+
+ShoeWire = ManagedShoe | BeeTek | ManagedContinuous
+
+
+def _wire_of(shoe: Shoe, driver: str, decks: int) -> ShoeWire:
+    """The device's side for the driver that the table names."""
+    if isinstance(shoe, ContinuousShuffler):
+        return ManagedContinuous(shoe)
+    return BeeTek(shoe) if driver == BEE_TEK else ManagedShoe(shoe, decks=decks)
 
 
 class _Piles:
@@ -43,11 +55,13 @@ class Felt:
     ) -> None:
         self.rules = rules
         self.shoe = Shoe(Random(f"{seed}/shoe"), now=now)
+        if rules.continuous:
+            self.shoe = ContinuousShuffler(Random(f"{seed}/shoe"), decks=rules.decks, now=now)
         self.shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=rules.decks, now=now)
-        self.shoe_wire = BeeTek(self.shoe) if shoe == BEE_TEK else ManagedShoe(self.shoe, decks=rules.decks)
+        self.shoe_wire = _wire_of(self.shoe, shoe, rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
         self.reader = HoleCardReader(now=now)
-        wired: dict[str | None, ManagedShoe | ManagedShuffler | ManagedReader | BeeTek] = {
+        wired: dict[str | None, ShoeWire | ManagedShuffler | ManagedReader] = {
             rules.shuffler: self.shuffler_wire,
             rules.reader: ManagedReader(self.reader),
             rules.shoe: self.shoe_wire,
@@ -107,7 +121,21 @@ class Felt:
         self.piles[batch].add(cards)
 
     def load_shuffler(self, batch: str) -> None:
-        self.shuffler.load(self.piles.pop(batch))
+        machine = self.shoe if isinstance(self.shoe, ContinuousShuffler) else self.shuffler
+        machine.load(self.piles.pop(batch))
+
+    def ready_to_deal(self) -> None:
+        """The first shuffle in a continuous shuffler is done: what lies in it is dealt."""
+        assert isinstance(self.shoe, ContinuousShuffler)
+        report = self.shoe.report
+        self.referee.released(self.shoe.contents(), report.mode if report else "")
+        self.referee.shoe_loaded(self.shoe.contents())
+
+    def give_back(self) -> None:
+        """The whole rack goes back into the continuous shuffler."""
+        used = self.rack.take()
+        self.referee.released(used.contents(), "shuffle")
+        self.shoe.load(used)
 
     def take_tray(self, batch: str) -> Stack:
         """Take the batch that the shuffler let out."""

@@ -79,6 +79,8 @@ class View:
             case "load_shoe" | "take_in_hand" if self.phase != "reshuffle_load" or self.goes_on:
                 self.batches.append(fact["batch"])
                 self.taken, self.cut_at = None, None
+            case "ready_to_deal":
+                self.batches.append(fact["batch"])
             case "card_drawn":
                 self.cards += 1
                 self.last_card = fact["card"]
