@@ -83,7 +83,7 @@ class Terms:
 
 
 CASINO = Terms()
-"""Those of 13:69F. Of 2.8 to 2.12 only the beginnings are at hand: what the rest may add is not among these terms."""
+"""Those of 13:69F. Of 2.8 to 2.12 only the beginnings are at hand: what the rest adds is not among them."""
 
 
 def casino_night(ties: Ties) -> Terms:

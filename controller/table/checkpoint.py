@@ -17,6 +17,7 @@ from controller.table.state import (
     Device,
     Ending,
     Fault,
+    Hand,
     Pending,
     Place,
     Prep,
@@ -30,7 +31,7 @@ from controller.table.state import (
 
 _FIELDS: dict[type, tuple[str, ...]] = {
     cls: tuple(f.name for f in fields(cls))
-    for cls in (Batch, Dealt, Device, Fault, Pending, Proof, Round, Shoe, Shuffler, TableState)
+    for cls in (Batch, Dealt, Device, Fault, Hand, Pending, Proof, Round, Shoe, Shuffler, TableState)
 }
 
 
@@ -76,6 +77,8 @@ def restore(plain: Mapping[str, Any]) -> TableState:
                     "boxes": tuple(round_["boxes"]),
                     "cards": tuple(Dealt(**c) for c in round_["cards"]),
                     "order": tuple(round_.get("order", ())),
+                    "hands": tuple(Hand(**h) for h in round_.get("hands", ())),
+                    "insured": tuple(round_.get("insured", ())),
                 }
             ),
             "last_boxes": tuple(plain["last_boxes"]),

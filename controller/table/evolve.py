@@ -11,6 +11,7 @@ from controller.table import (
     closing,
     continuous,
     daily,
+    hands,
     irregular,
     opening,
     patterns,
@@ -354,11 +355,11 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
     early, state = state.shoe.early, with_shoe(state, early=(), used=data.get("used", 0))
     round_ = Round(number, boxes, early, tuple(data.get("order", ())) or deal_order(boxes))
     round_ = replace(round_, down=data.get("down", round_.down))
-    return replace(state, round=round_, rounds=number, last_boxes=boxes)
+    return replace(state, round=round_, rounds=number, last_boxes=boxes, settlement=None)
 
 
 def _round_settled(state: TableState, data: Data) -> TableState:
-    return irregular.settled(by_eye.settled(state, data))
+    return irregular.settled(by_eye.settled(state, data), unplayed=data.get("unplayed", False))
 
 
 def _shuffle_now(state: TableState, data: Data) -> TableState:
@@ -381,7 +382,8 @@ def _collect_rack(state: TableState, data: Data) -> TableState:
         by_choice=state.shoe.by_choice and not state.shoe.cut_seen,
         told_empty=state.shoe.told_empty,
     )
-    closes, state = state.ending is Ending.CLOSE, replace(state, shoe=shoe, ending=Ending.SWAP)
+    closes = state.ending is Ending.CLOSE
+    state = replace(state, shoe=shoe, ending=Ending.SWAP, settlement=None)
     return closing.begin_closing(state) if closes else state
 
 
@@ -428,5 +430,6 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **reader.APPLY,
     **continuous.APPLY,
     **stacks.APPLY,
+    **hands.APPLY,
     **people.APPLY,
 }

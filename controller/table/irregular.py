@@ -131,7 +131,7 @@ def _reordered(state: TableState, data: Data) -> TableState:
         cards.append(dealt)
     owed = round_.owed or data.get("owed", False)
     state = with_shoe(state, unseen=unseen)
-    return replace(state, round=replace(round_, cards=tuple(cards), order=order, owed=owed))
+    return replace(state, round=replace(round_, cards=tuple(cards), order=order, owed=owed, hands=()))
 
 
 def _after_reordered(draft: Draft, before: TableState) -> None:
@@ -208,15 +208,15 @@ def judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
 # --- the end of a round ---
 
 
-def shown_at_the_end(round_: Round | None) -> list[Dealt]:
-    """The hidden cards that everybody sees once the round is settled."""
-    cards = round_.cards if round_ else ()
-    return [card for card in cards if not card.seen and card.to not in (STRAY, BURNED)]
+def shown_at_the_end(round_: Round | None, *, unplayed: bool = False) -> list[Dealt]:
+    """The hidden cards that everybody sees once the round is settled; the dealer's stay `unplayed`."""
+    cards, hidden = round_.cards if round_ else (), (STRAY, BURNED, *((HOLE,) if unplayed else ()))
+    return [card for card in cards if not card.seen and card.to not in hidden]
 
 
-def settled(state: TableState) -> TableState:
+def settled(state: TableState, *, unplayed: bool = False) -> TableState:
     """The round is over, its cards turned up and laid into the rack."""
-    state = _less_unseen(continuous.round_over(state), shown_at_the_end(state.round))
+    state = _less_unseen(continuous.round_over(state), shown_at_the_end(state.round, unplayed=unplayed))
     return replace(table_to_rack(state), round=None)
 
 

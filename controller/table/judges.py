@@ -13,10 +13,12 @@ from controller.table import (
     continuous,
     cutting_card,
     daily,
+    hands,
     irregular,
     opening,
     people,
     reader,
+    settlement,
     stacks,
     stub,
 )
@@ -326,6 +328,7 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
         return Refusal("device_absent", why, expected=("void_round reason=other",))
     data = {"round": state.round.number, "cards": len(state.round.cards)}
     data |= by_eye.round_cards(rules, state, tap.args)
+    data |= {"unplayed": True} if settlement.unplayed(rules, state.round) else {}
     return irregular.not_countable(rules, state) or data
 
 
@@ -442,6 +445,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     **closing.JUDGES,
     **reader.JUDGES,
     **stacks.JUDGES,
+    **hands.JUDGES,
     **people.JUDGES,
 }
 """Each event's judge and the arguments it takes; an event that is not here takes none."""

@@ -158,6 +158,9 @@ TRANSITIONS: tuple[Transition, ...] = (
     # outside a round only where the shoe does not sense the cutting card; told late, the shoe ends
     Transition("cutting_card_at", (P.BURN_DUE, P.BETWEEN_ROUNDS, *IN_ROUND), None),
     Transition("cutting_card_late", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END, tap=False),
+    # hands may be followed one by one: their taps are optional, and tell each card its hand
+    *(Transition(play, (P.PLAYING,), None) for play in ("hit", "stand", "double", "split")),
+    *(Transition(play, (P.PLAYING,), None) for play in ("surrender", "insurance")),
     # short of PLAYING a round is settled only when cards may have come out unseen
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.SHOE_END, "last_round"),
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.BETWEEN_ROUNDS),

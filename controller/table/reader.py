@@ -163,7 +163,9 @@ def settled(state: TableState, device: str | None) -> bool:
 def _apply_look(state: TableState, data: Mapping[str, Any]) -> TableState:
     if state.round is None:
         return state
-    return replace(state, round=replace(state.round, peeks=state.round.peeks + 1))
+    said = data["result"] if data.get("allowed") else None
+    natural = said == "natural" if said in ("natural", "not_natural") else state.round.natural
+    return replace(state, round=replace(state.round, peeks=state.round.peeks + 1, natural=natural))
 
 
 def _apply_out_of_order(state: TableState, data: Mapping[str, Any]) -> TableState:

@@ -12,11 +12,13 @@ from controller.table import (
     closing,
     continuous,
     daily,
+    hands,
     irregular,
     observe,
     opening,
     people,
     reader,
+    settlement,
     stacks,
     stub,
 )
@@ -208,10 +210,12 @@ def _after_take(draft: Draft, before: TableState) -> None:
 
 def _after_settled(draft: Draft, before: TableState) -> None:
     cards = before.round.cards if before.round else ()
-    unseen = [card.seq for card in irregular.shown_at_the_end(before.round)]
+    unplayed = draft.facts[0].data.get("unplayed", False)
+    unseen = [card.seq for card in irregular.shown_at_the_end(before.round, unplayed=unplayed)]
     if unseen:
         draft.add("exposed", {"seqs": unseen})
     irregular.judge_copies(draft, [card.card for card in cards if not card.seen])
+    settlement.settle(draft, before)
     irregular.no_longer_dry(draft, before)
 
 
@@ -271,6 +275,11 @@ CLAUSES = {
     "bets_closed": "13:69F-2.6",
     "dispense": "13:69F-20.9",
     "side_wagers_settled": "13:69F-2.23(e)",
+    "surrender": "13:69F-2.8",
+    "insurance": "13:69F-2.9",
+    "double": "13:69F-2.10",
+    "split": "13:69F-2.11",
+    **dict.fromkeys(("hit", "stand"), "13:69F-2.12"),
     "cutting_card_at": "13:69F-2.5(e)",
     "round_settled": "13:69F-2.6",
     "drawn_in_error": "13:69F-2.15(b)-(c)",
@@ -359,6 +368,8 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return [(f"box={seats[0]}", {"box": seats[0]})]
         case "drawn_in_error" | "dealer_skipped" | "box_skipped" | "void_round" | "bart_carter":
             return irregular.examples(rules, state, event)
+        case _ if event in hands.TAPS:
+            return hands.examples(state, event)
         case "cut" if state.phase is Phase.RESHUFFLE_CUT:
             return irregular.examples(rules, state, event)
         case "cut":

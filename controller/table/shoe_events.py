@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import cutting_card, event_facts, patterns, stacks
+from controller.table import cutting_card, event_facts, hands, patterns, stacks
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
@@ -66,7 +66,7 @@ def next_place(rules: TableRules, state: TableState) -> tuple[str, str | None]:
             trigger = happens if placed + left >= len(order) else None
             return order[min(placed, len(order) - 1)], trigger
         case Phase.PLAYING if rules.one_deck is None:
-            return PLAY, None
+            return hands.next_place(state), None
         case Phase.PLAYING | Phase.SHOE_END:
             return STUB, None
         case _:

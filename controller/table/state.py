@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from controller.table.faults import Blocks
 from controller.table.phases import Phase
@@ -164,10 +165,26 @@ class Dealt:
 
 
 @dataclass(frozen=True, slots=True)
+class Hand:
+    """A player's hand that is followed: its cards are those that went to `place`; it `wants` so many.
+
+    `end` is how it ended before it counted 21, "" while it plays.
+    """
+
+    place: str
+    box: int
+    wants: int = 2
+    end: str = ""
+    split: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """`order` is where the cards of the initial deal go; `owed` that the dealer's second card comes late.
 
-    `peeks` counts the uses of the hole-card reader, `down` is which card of each player lies face down.
+    `peeks` counts the uses of the hole-card reader, `down` is which card of each player lies face down;
+    `natural` is what the reader said of the dealer's hand in its turn. `hands` are followed from the first
+    tap of one on, `insured` are boxes.
     """
 
     number: int
@@ -177,6 +194,9 @@ class Round:
     owed: bool = False
     peeks: int = 0
     down: str = "none"
+    natural: bool | None = None
+    hands: tuple[Hand, ...] = ()
+    insured: tuple[int, ...] = ()
 
     @property
     def placed(self) -> int:
@@ -303,7 +323,7 @@ class TableState:
     are devices confirmed empty, `first_to_look` who of two people saw one empty. `manual`: it was opened
     without its shuffler. `dry_in` is the phase in which the shoe ran out, while its rack is shuffled (R-35).
     `no_reader`: dealt without the reader (R-36a). `set_back`: hours the clock went back in this start of the
-    daemon, and did not come forward again.
+    daemon, and did not come forward again. `settlement` is how the last round ended, if hands were followed.
     """
 
     seq: int = 0
@@ -333,6 +353,7 @@ class TableState:
     no_reader: bool = False
     seals: tuple[str, ...] = ()
     set_back: int = 0
+    settlement: Mapping[str, Any] | None = None
 
     def batch_at(self, place: Place) -> str | None:
         """The id of the one batch that has cards at `place`, if any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import daily, people
+from controller.table import daily, hands, people
 from controller.table.faults import FAULTS
 from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
@@ -59,6 +59,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         },
         "round": None if state.round is None else _round(state),
         "rounds": state.rounds,
+        "settlement": None if state.settlement is None else dict(state.settlement),
         "manual": state.manual,
         "ending": state.ending.value,
         "confirmed_empty": list(state.empty),
@@ -140,4 +141,5 @@ def _round(state: TableState) -> dict[str, Any]:
         "boxes": list(state.round.boxes),
         "owed": state.round.owed,
         "cards": [{"to": c.to, "card": c.card if c.seen else None} for c in state.round.cards],
+        "hands": hands.view(state.round),
     }

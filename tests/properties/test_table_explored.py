@@ -3,6 +3,7 @@
 import pytest
 
 from controller.table.faults import FAULTS, Blocks
+from controller.table.hands import TAPS as HANDS
 from controller.table.phases import IN_ROUND, RESHUFFLING, TRANSITIONS, Phase
 from controller.table.profiles import Discretionary, FirstCardPolicy
 from controller.table.state import Place
@@ -12,7 +13,7 @@ from tests.support.explore_moves import ENDING, IRREGULAR, PREPARING, READING, S
 from tests.support.table import BATCHES
 
 TABLE = {"table": "BJ-07", "boxes": 1, "decks": 1, "batches": BATCHES}
-EXTRA = (*PREPARING, *ENDING, *IRREGULAR, *READING, "reshuffle_by_hand", "void_round")
+EXTRA = (*PREPARING, *ENDING, *IRREGULAR, *READING, *HANDS, "reshuffle_by_hand", "void_round")
 """Taps that each have an exploration of their own, for all at once would be too many states for every run."""
 STARTED = (
     *("start_shuffle", "settings done", "status done", "start done"),
@@ -148,6 +149,12 @@ def test_the_reader_is_used_once_with_an_ace_or_ten_up(record_property):
         record_property, rules, without=but(*READING), misuse={"reader_misuse"}, dead_ends=False, **how
     )
     assert "reader_misuse" in report.faults
+
+
+def test_hands_are_followed_in_every_order(record_property):
+    how = {"without": but(*HANDS), "begin": TO_ROUNDS, "within": ROUNDS, "dead_ends": False}
+    report = explored(record_property, tiny(), **how)
+    assert report.states > 100
 
 
 @pytest.mark.parametrize(

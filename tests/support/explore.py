@@ -144,6 +144,7 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
         ),
         round_
         and (round_.boxes, _dealt(round_.cards, state), round_.order, round_.owed, min(round_.peeks, 2)),
+        round_ and round_.hands and (round_.hands, round_.insured, _shown(round_.cards)),
         (
             state.manual,
             state.ending,
@@ -166,6 +167,11 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
 
 def _dealt(cards: tuple[Dealt, ...], state: TableState) -> tuple[Any, ...]:
     return tuple((c.to, c.card and state.shoe.drawn.get(c.card, 0) > 1, c.seen) for c in cards)
+
+
+def _shown(cards: tuple[Dealt, ...]) -> tuple[str | None, ...]:
+    """Where hands are followed it matters which face it is."""
+    return tuple(card.card for card in cards if card.seen)
 
 
 def latched(state: TableState) -> list[Fault]:

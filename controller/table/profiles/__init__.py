@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
-from controller.table.games import GAMES, Game
 from controller.table.blackjack import Ties
+from controller.table.games import GAMES, Game
 from controller.table.round import DEALER
 from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity

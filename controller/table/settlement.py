@@ -1,0 +1,104 @@
+"""What each hand wins, told when a round is settled whose hands were followed (R-30), or why nobody can tell.
+
+By then all cards that count lie open; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from controller.table import blackjack as bj
+from controller.table import hands
+from controller.table.profiles import TableRules
+from controller.table.round import DEALER, HOLE
+from controller.table.state import Dealt, Hand, Round, TableState
+
+if TYPE_CHECKING:
+    from controller.table.draft import Draft
+
+
+def unplayed(rules: TableRules, round_: Round) -> bool:
+    """Whether the dealer's cards go to the discards unturned: all hands bust, 13:47-20.22(g)10iv."""
+    if not (rules.night and round_.hands):
+        return False
+    faces = [hands.shown(hands.held(round_, hand)) for hand in round_.hands]
+    return all(cards is not None and bj.is_bust(cards) for cards in faces)
+
+
+def settle(draft: Draft, before: TableState) -> None:
+    """What each hand of the round wins, if hands were followed; or why that cannot be told."""
+    round_ = before.round
+    if round_ is None or not round_.hands:
+        return
+    try:
+        data = _settlement(draft.rules, before, round_)
+    except CannotTell as why:
+        data = {"round": round_.number, "why": str(why)}
+    draft.add("settlement", data)
+
+
+class CannotTell(Exception):
+    """The cards and taps of the round do not tell how it ended."""
+
+
+def _settlement(rules: TableRules, before: TableState, round_: Round) -> dict[str, Any]:
+    """All cards that count are turned up by now. The order is that of the settling: from the right."""
+    if why := hands.lost_track(before):
+        raise CannotTell(why)
+    house = [] if unplayed(rules, round_) else _faces([c for c in round_.cards if c.to in (DEALER, HOLE)])
+    played = [(hand, _faces(hands.held(round_, hand))) for hand in reversed(round_.hands)]
+    if why := _irregular(rules, round_, played, house):
+        raise CannotTell(why)
+    return {
+        "round": round_.number,
+        "dealer": {"total": bj.score(house), "natural": bj.is_natural(house)} if house else None,
+        "hands": [_settled(rules, hand, faces, house) for hand, faces in played],
+        "insurance": [{"box": n, **_words(bj.settle_insurance(house))} for n in reversed(round_.insured)],
+    }
+
+
+def _faces(cards: Sequence[Dealt]) -> list[str]:
+    """The faces of cards that lie open now, whoever saw them before."""
+    if any(card.card is None for card in cards):
+        raise CannotTell("a card was not read")
+    return [card.card or "" for card in cards]
+
+
+def _irregular(
+    rules: TableRules, round_: Round, played: Sequence[tuple[Hand, list[str]]], house: list[str]
+) -> str | None:
+    """Why the round did not go as it must for its end to be told."""
+    natural, drawn = bj.is_natural(house), round_.placed > len(round_.order)
+    if round_.natural is not None and round_.natural is not natural:
+        return "the reader said otherwise of the hole card"
+    if natural and drawn and rules.night:
+        return "cards were drawn against a natural of the dealer"
+    if natural and any(hand.split or hand.end == hands.DOUBLED for hand, _ in played):
+        return "what a natural of the dealer takes of a wager that was added is not among the texts at hand"
+    for hand, faces in played:
+        over = len(faces) >= hand.wants and (bool(hand.end) or bj.score(faces) >= bj.MOST)
+        if not over and (drawn or not natural):
+            return f"{hand.place} was not played to its end"
+    plays = any(_against_dealer(hand, faces) for hand, faces in played)
+    if plays and not natural and not bj.dealer_is_done(house):
+        return "the dealer's hand was not played by the rule"
+    return None
+
+
+def _against_dealer(hand: Hand, faces: list[str]) -> bool:
+    """Whether the dealer has to draw for this hand."""
+    natural = bj.is_natural(faces) and not hand.split
+    return not (natural or hand.end == hands.SURRENDERED or bj.is_bust(faces))
+
+
+def _settled(rules: TableRules, hand: Hand, faces: list[str], house: list[str]) -> dict[str, Any]:
+    gone = hand.end == hands.SURRENDERED
+    ends = bj.settle(faces, house, hands.terms(rules), split=hand.split, surrendered=gone)
+    doubled = hand.end == hands.DOUBLED
+    return {"hand": hand.place, "total": bj.score(faces), "doubled": doubled, **_words(ends)}
+
+
+def _words(settled: bj.Settled) -> dict[str, Any]:
+    odds = bj.odds(settled.gain) if settled.outcome is bj.Outcome.WIN else None
+    return {"outcome": settled.outcome.value, "odds": odds}
