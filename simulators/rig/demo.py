@@ -15,6 +15,7 @@ from typing import Any
 from controller import config
 from controller.journal import verify
 from controller.table.profiles import TableRules
+from devices.base import DriverSpec
 from simulators.rig.felt import MANAGED_SHOE, SHOES
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.steps import Stuck
@@ -45,6 +46,8 @@ port = "serial:/dev/zero"
 """
 """The table of a demo without --config; ports, socket and journal are filled in."""
 
+PARTS = {"shoe": SHOES, "shuffler": ("managed-shuffler",), "reader": ("hole-card-reader",)}
+"""Drivers of the devices that are simulated here, by role; the first one stands in for any other."""
 PROGRESS_AFTER_S = 2.0
 PROGRESS_EVERY_S = 1.0
 
@@ -78,19 +81,18 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         asked, problems = config.examine(table.encode())
         if asked is None:
             raise config.ConfigInvalid(name, problems)
-        ports = {device.id: Path(short) / device.id for device in asked.devices}
+        ports = {device: Path(short) / device for device in asked.rules.devices}
         plain = tomllib.loads(table)
-        drivers = {device.id: device.spec.name for device in asked.devices}
-        assert asked.rules.shoe is not None
-        assert asked.rules.shuffler is not None
-        shoe = drivers[asked.rules.shoe] if drivers[asked.rules.shoe] in SHOES else MANAGED_SHOE
+        sections = plain.pop("devices", {})
+        drivers = {d.id: _simulated(d.spec) for d in asked.devices if d.id in ports}
         plain["devices"] = {
-            asked.rules.shoe: {"driver": shoe},
-            asked.rules.shuffler: {"driver": "managed-shuffler"},
-            **{name: plain["devices"][name] for name in drivers if name == asked.rules.reader},
+            device: {
+                **(sections[device] if device == asked.rules.reader else {}),
+                "driver": drivers[device],
+                "port": f"serial:{port}",
+            }
+            for device, port in ports.items()
         }
-        for device, section in plain["devices"].items():
-            section["port"] = f"serial:{ports[device]}"
         plain.get("rules", {}).pop("least_cycle_s", None)  # time jumps here
         plain["service"] = {"socket": str(control)}
         plain["journal"] = {"path": str(journal), "key": str(home / "seal.key")}
@@ -98,7 +100,14 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         path = home / "table.toml"
         path.write_text(to_toml(plain))
         used = config.load(path)
+        shoe = MANAGED_SHOE if used.rules.shoe is None else drivers[used.rules.shoe]
         yield Place(used.rules, path, journal, used.key, home / "daemon.log", control, ports, shoe)
+
+
+def _simulated(spec: DriverSpec) -> str:
+    """The driver whose simulated device plays the part of one of `spec`."""
+    parts = PARTS[spec.role]
+    return spec.name if spec.name in parts else parts[0]
 
 
 def to_toml(tree: Mapping[str, Any], prefix: str = "") -> str:
@@ -153,7 +162,7 @@ def play(
     summary: dict[str, Any] = {
         "shoes": len(view.batches),
         "rounds": view.rounds,
-        "cards": view.cards,
+        "cards": referee.cards if place.rules.by_eye else view.cards,
         "swaps": sum(a != b for a, b in zip(view.batches, view.batches[1:], strict=False)),
         "batches": view.batches,
         "violations": len(referee.violations),
@@ -203,18 +212,19 @@ def tell_stderr(text: str) -> None:
 def as_text(summary: Mapping[str, Any], place: Place, *, kept: bool) -> str:
     """The summary for people."""
     journal, minutes = summary["journal"], summary["simulated_s"] / 60
+    source = "dealt by hand" if place.rules.by_eye else "through the shoe"
     rows = [
         ("shoes", f"{summary['shoes']}, batches {' '.join(summary['batches']) or 'none'}"),
         ("swaps", str(summary["swaps"])),
         ("rounds", str(summary["rounds"])),
-        ("cards", f"{summary['cards']} through the shoe, every one accounted for"),
+        ("cards", f"{summary['cards']} {source}, every one accounted for"),
         ("violations", str(summary["violations"])),
         ("faults", str(summary["faults"])),
         ("journal", f"{journal['entries']} facts, {'verified' if journal['verified'] else 'DAMAGED'}"),
         ("time", f"{minutes:.0f} min at the table, {summary['wall_s']:.1f} s here"),
     ]
     if summary["violations"]:
-        rows[3] = ("cards", f"{summary['cards']} through the shoe")
+        rows[3] = ("cards", f"{summary['cards']} {source}")
     rows += [("", f"  {what}") for what in summary.get("what", ())]
     text = "\n".join(f"{name:<11} {value}" for name, value in rows)
     if "problem" in summary:
