@@ -195,6 +195,7 @@ def test_a_shoe_that_runs_dry_in_a_round_and_the_ways_between_phases(record_prop
     elsewhere = {
         *(
             "take_in_hand",
+            "burn",
             "cycle_void",
             "lifted_out",
             "card_strayed",
