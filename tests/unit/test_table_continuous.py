@@ -9,6 +9,7 @@ from controller.table.inputs import OperatorEvent, Role
 from controller.table.phases import Phase
 from controller.table.rules import expected
 from controller.table.state import Place
+from controller.table.view import snapshot
 from devices import events as ev
 from tests.support.continuous import DEVICE, ContinuousTable
 from tests.support.table import BATCHES
@@ -25,6 +26,11 @@ def table() -> ContinuousTable:
 
 def cards(table: ContinuousTable, batch: str = "A") -> dict[str, int]:
     return {place.value: n for place, n in table.state.batches[batch].cards.items()}
+
+
+def may_return(table: ContinuousTable) -> int:
+    told: int = snapshot(table.rules, table.state)["shoe"]["may_return"]
+    return told
 
 
 # The way of the batch
@@ -110,8 +116,9 @@ def test_a_certified_batch_is_shuffled_all_the_same() -> None:
 @pytest.mark.rule("R-60")
 def test_used_cards_go_back_once_the_next_round_is_dealt(table: ContinuousTable) -> None:
     table.play_round("1,2", extra=1)
-    assert cards(table) == {"shoe": 45, "rack": 7}
+    assert (cards(table), may_return(table)) == ({"shoe": 45, "rack": 7}, 0)
     table.deal("3")
+    assert may_return(table) == 7
     table.give_back(7)
     assert cards(table) == {"shoe": 48, "table": 4}
     assert (table.state.shoe.count, table.state.shoe.returned, table.state.shoe.told) == (4, 7, 11)

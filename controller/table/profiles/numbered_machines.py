@@ -218,8 +218,8 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "batch machine with an exit tray; a continuous shuffler holds a round's cards back for one round",
         clause="arrete of 14 May 2007, art. 40-1",
-        code=(T + "continuous:used", T + "modes:MODES"),
-        journal=("cards_returned", "bets_closed"),
+        code=(T + "continuous:may_return", T + "continuous:_returned", T + "modes:MODES"),
+        journal=("cards_returned", "fault_latched: returned_early", "bets_closed"),
         left_out="in part: the continuous shuffler's hold of one round; batch machines with an exit "
         "tray and five burned cards are another place's",
     ),
