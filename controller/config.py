@@ -170,6 +170,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         shoe=shoe,
         shoe_senses=frozenset() if shoe is None else by_id[shoe].senses,
         stacks=shoe is not None and by_id[shoe].takes("dispense"),
+        shoe_locks=shoe is not None and by_id[shoe].takes("lock") and by_id[shoe].takes("unlock"),
         shuffler=shoe if table.mode == "continuous" else by_role.get("shuffler"),
         allowed={
             name: tuple(Identity.told(entry.model_dump()) for entry in device.allowed)

@@ -13,6 +13,7 @@ from controller.table import (
     daily,
     hands,
     irregular,
+    locks,
     opening,
     patterns,
     people,
@@ -116,7 +117,7 @@ def _link_up(state: TableState, data: Data) -> TableState:
         state = with_shoe(state, unaccounted=data["unaccounted"])
     if "told_empty" in data:
         state = with_shoe(state, told_empty=data["told_empty"])
-    return state
+    return locks.told(state, device, data.get("status", {}))
 
 
 def _surplus(state: TableState, data: Data) -> TableState:
@@ -130,13 +131,16 @@ def _link_down(state: TableState, data: Data) -> TableState:
 
 def _command_issued(state: TableState, data: Data) -> TableState:
     pending = Pending(data["device"], data["command"])
+    if pending.name == locks.LOCK:
+        state = with_device(state, pending.device, held=True)
     return replace(state, pending={**state.pending, data["call"]: pending})
 
 
 def _command_ended(state: TableState, data: Data) -> TableState:
     if data["command"] == "release" and data["outcome"] in ("refused", "not_sent"):
         state = with_shuffler(state, letting_out=False)
-    return replace(state, pending={k: v for k, v in state.pending.items() if k != data["call"]})
+    pending = {k: v for k, v in state.pending.items() if k != data["call"]}
+    return locks.ended(replace(state, pending=pending), data)
 
 
 # --- faults ---
@@ -415,6 +419,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "load_shoe": _load_shoe,
     "take_in_hand": _load_shoe,
     "card_drawn": _card_drawn,
+    "lock_changed": lambda state, data: locks.told(state, data["device"], data),
     "cut_card": _cut_card,
     "cutting_card_at": _cutting_card_at,
     "shoe_empty": _shoe_empty,

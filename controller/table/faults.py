@@ -215,6 +215,18 @@ FAULTS: dict[str, FaultKind] = {
         "free them; the next card ends the alarm, and `dispense` goes on with the rest of the stack",
         "by_itself",
     ),
+    "shoe_not_locked": FaultKind(
+        Blocks.NOTHING,
+        "the shoe is not locked though side wagers are to be settled",
+        "draw no card before they are settled; the table asks the shoe again as soon as its link comes back",
+        "by_itself",
+    ),
+    "shoe_stays_locked": FaultKind(
+        Blocks.NOTHING,
+        "the shoe stays locked though the side wagers are settled",
+        "unlock it with its key, or unplug it and plug it in: the table asks it again as soon as it answers",
+        "by_itself",
+    ),
     "shoe_dry": FaultKind(
         Blocks.NOTHING,
         "the shoe ran out in the middle of a round",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import continuous, daily, reader, shoe_events, shuffler_events, stacks
+from controller.table import continuous, daily, locks, reader, shoe_events, shuffler_events, stacks
 from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
@@ -23,6 +23,7 @@ JUDGED = frozenset(
         ev.BatchReleased,
         ev.CardsReturned,
         ev.HoleCardChecked,
+        ev.LockChanged,
     )
 )
 """Kinds that `evolve` applies: from any other source they are journaled under another name."""
@@ -80,6 +81,8 @@ def _link_up(draft: Draft, event: ev.LinkUp) -> None:
         shoe_events.reconcile(draft, event, before.boot)
     if dealing:
         continuous.reconcile(draft, event, before.boot)
+    if event.device == rules.shoe:
+        locks.keep(draft, again=True)
 
 
 def _who(serial: str | None, firmware: str | None, image: str | None) -> str:
@@ -105,6 +108,7 @@ def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:
         shuffler_events.command_ended(draft, name, outcome)
     if pending is not None and device == draft.rules.shoe:
         stacks.command_ended(draft, name, outcome)
+        locks.command_ended(draft, name, outcome)
     if pending is not None and device == draft.rules.reader:
         reader.command_ended(draft, name, outcome)
 

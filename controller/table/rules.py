@@ -14,6 +14,7 @@ from controller.table import (
     daily,
     hands,
     irregular,
+    locks,
     observe,
     opening,
     people,
@@ -85,6 +86,7 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
                 draft.latch(code, detail, device=device)
             else:
                 draft.add("fault_again", {"fault": known.id, "cause": detail})
+    locks.keep(draft)
     return draft.done()
 
 
@@ -102,6 +104,7 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
     follow = _FOLLOW.get(tap.event)
     if follow is not None:
         follow(draft, state)
+    locks.keep(draft)
     return draft.done()
 
 

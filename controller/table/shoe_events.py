@@ -30,6 +30,8 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
                 stacks.stopped(draft, "the lid was opened")
         case ev.Jam():
             stacks.jammed(draft, event)
+        case ev.LockChanged():
+            event_facts.record(draft, event)
         case ev.GapPossible():
             event_facts.record(draft, event)
             if draft.state.shoe.batch is not None:

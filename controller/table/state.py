@@ -165,6 +165,7 @@ class Dealt:
 
 
 @dataclass(frozen=True, slots=True)
+<<<<<<< HEAD
 class Hand:
     """A player's hand that is followed: its cards are those that went to `place`; it `wants` so many.
 
@@ -176,6 +177,24 @@ class Hand:
     wants: int = 2
     end: str = ""
     split: bool = False
+=======
+class Cash:
+    """A match-the-dealer wager by word, with cash: accepted once both people confirmed it, 13:69F-2.23(d).
+
+    `amount` is in whole units of the table's money, `dealer` and `supervisor` are who confirmed.
+    """
+
+    box: int
+    amount: int
+    dealer: str = ""
+    supervisor: str = ""
+    converted: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a wager of this round."""
+        return bool(self.dealer and self.supervisor)
+>>>>>>> 43b7db0 (wip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +296,10 @@ class Device:
     firmware: str | None = None
     hash: str | None = None
     known: bool = True
+    locked: bool | None = None
+    """What it last said of its lock."""
+    held: bool = False
+    """It was locked for the side wagers, so that this table unlocks it."""
     verdict: str | None = None
     """What the comparison with the list of approved devices came to (`firmware_bridge.identity`)."""
 

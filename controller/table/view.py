@@ -31,6 +31,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             "device": rules.shoe,
             "left": _left(state),
             "empty": shoe.empty,
+            "locked": state.device(rules.shoe or "").locked,
             "cutting_card": {"seen": shoe.cut_seen, "at": shoe.cut_at},
             "closing": shoe.closing.value,
             "senses": sorted(rules.shoe_senses),

@@ -186,6 +186,8 @@ class Acts:
         while True:
             if self.felt.shoe.empty and self.view.phase in IN_ROUND:
                 yield from self.reshuffle_in_round()
+            if self.felt.shoe.locked:
+                yield Until(lambda: not self.felt.shoe.locked, "the shoe to be unlocked")
             item = self.felt.draw(place)
             yield None
             if isinstance(item, CuttingCard) and place != STUB:

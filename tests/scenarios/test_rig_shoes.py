@@ -107,15 +107,18 @@ def test_s2_cards_go_round_in_the_order_of_the_deal() -> None:
 
 
 @pytest.mark.rule("R-37")
-def test_s2_side_wagers_are_settled_before_the_dealers_second_card() -> None:
-    world = Stepped(rules(settle_first=True), "wagers")
+@pytest.mark.parametrize("locks", [False, True], ids=["the dealer waits", "the shoe is locked"])
+def test_s2_side_wagers_are_settled_before_the_dealers_second_card(locks: bool) -> None:
+    world = Stepped(rules(settle_first=True, shoe_locks=locks), "wagers")
     world.run(lambda: world.view.rounds == 2)
+    told = [e.fact for e in world.journal.entries()]
     order = [
-        e.fact.data.get("to", e.fact.kind)
-        for e in world.journal.entries()
-        if e.fact.kind == "side_wagers_settled" or e.fact.data.get("to") == "hole"
+        f.data.get("to", f.data.get("locked", f.kind))
+        for f in told
+        if f.kind in ("side_wagers_settled", "lock_changed") or f.data.get("to") == "hole"
     ]
-    assert order == ["side_wagers_settled", "hole"] * 2
+    one = [True, "side_wagers_settled", False, "hole"] if locks else ["side_wagers_settled", "hole"]
+    assert order == one * 2
     assert world.felt.referee.violations == []
 
 

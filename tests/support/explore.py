@@ -21,6 +21,7 @@ from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import Booted, Fact, OperatorEvent, Refusal
+from controller.table.locks import FAILED
 from controller.table.machine import TableMachine
 from controller.table.phases import Phase
 from controller.table.profiles import Discretionary, TableRules
@@ -158,7 +159,13 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
         state.last_boxes,
         state.cutter,
         state.declined,
-        tuple(sorted((name, d.up, d.known, d.boot is None) for name, d in state.devices.items())),
+        tuple(
+            sorted(
+                (name, d.up, d.known, d.boot is None, str(d.locked), d.held)
+                for name, d in state.devices.items()
+            )
+        ),
+        frozenset(f.code for f in state.faults if f.code in FAILED.values() and f.gone is None),
         tuple(p.name for p in state.pending.values()),
         frozenset((f.code, name(f.batch), f.device, _mended(state, f)) for f in latched(state)),
         room.key(name, again=again),

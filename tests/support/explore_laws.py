@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from controller.table.draft import Decision
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import Ended, Fact, Observed, OperatorEvent, Refusal, Role
+from controller.table.locks import FAILED
 from controller.table.phases import IN_ROUND, RESHUFFLING, Phase
 from controller.table.profiles import Discretionary, FirstCardPolicy, TableRules
 from controller.table.rules import decide
@@ -116,6 +117,12 @@ def state_holds(rules: TableRules, state: TableState, room: Room) -> None:
         (state.phase in (*IN_ROUND, *RESHUFFLING)) == room.in_round, "M6: rounds begin and end by their taps"
     )
     check((state.round is not None) == room.in_round, "M6: a round begins and ends by its taps")
+    device = state.device(SHOE)
+    failed = any(fault.code in FAILED.values() and fault.gone is None for fault in state.faults)
+    if rules.shoe_locks and device.up and not state.pending and not failed:
+        check(device.locked or state.phase is not Phase.SIDE_WAGERS, "R-37: locked until they are settled")
+        check(not device.held or state.phase is Phase.SIDE_WAGERS, "R-37: unlocked once they are settled")
+
 
 
 # --- at every step ---

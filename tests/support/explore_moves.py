@@ -197,6 +197,9 @@ def _shoe(rules: TableRules, state: TableState) -> Iterator[Move]:
         yield Move("shoe empty", _event(state, ev.ShoeEmpty, SHOE), int(not empty))
     yield Move("gap in the shoe's events", _event(state, ev.GapPossible, SHOE, missing=1), wrong)
     yield Move("lid of the shoe", _event(state, ev.Lid, SHOE, open=True), wrong)
+    if rules.shoe_locks:
+        turned = _event(state, ev.LockChanged, SHOE, locked=not state.device(SHOE).locked)
+        yield Move("key of the shoe", turned, wrong)
 
 
 def _shuffler(rules: TableRules, state: TableState, letting_out: bool) -> Iterator[Move]:
@@ -270,6 +273,11 @@ def _links(rules: TableRules, state: TableState) -> Iterator[Move]:
     shoe, out = state.device(SHOE), state.shoe.count + state.shoe.foreign
     boot = shoe.boot or 1
     yield up("shoe up", int(shoe.up), "up", SHOE, boot=boot, serial="SH1", drawn=out)
+    if rules.shoe_locks:
+        for locked in (True, False):
+            says = {"drawn": out, "locked": locked}
+            name = f"shoe up, {'' if locked else 'not '}locked"
+            yield up(name, int(shoe.up), "up", SHOE, boot=boot, serial="SH1", **says)
     if shoe.boot is not None:
         for name, drawn in (("", out), (", a card unseen", out + 1), (", count unknown", None)):
             yield up(f"shoe rebooted{name}", 1, "up", SHOE, boot=boot + 1, serial="SH1", drawn=drawn)
@@ -351,7 +359,11 @@ def _ends(rules: TableRules, state: TableState) -> Iterator[Move]:
         "start": [("", 0, "", {"cycle": counter + 1})],
         "release": [("", 0, "", {"count": size, "inside": 0})],
         "peek": [("", 0, "", {})],
+        "lock": [("", 0, "", {"locked": True})],
+        "unlock": [("", 0, "", {"locked": False})],
     }
+    if device == SHOE:
+        answers["status"] = [(f", locked {said}", 0, "", {"locked": said}) for said in (True, False)]
     for shown, cost, means, answer in answers[name]:
         yield Move(f"{name} done{shown}", Ended(device, call, Done(answer)), cost, means)
     for word, outcome in (("refused", Refused("3")), ("not sent", NotSent("x")), ("unknown", Unknown("x"))):

@@ -201,8 +201,10 @@ class Floor:
 
 
 @contextmanager
-def floor(seed: str, decks: int = 1, more: str = "") -> Iterator[Floor]:
-    """A table of so many decks; `more` are further sections of its table.toml."""
+def floor(seed: str, decks: int = 1, more: str = "", wagers: str = "") -> Iterator[Floor]:
+    """A table of so many decks that offers a wager; `more` are further sections of its table.toml."""
     table = TABLE.replace("decks_per_batch = 6", f"decks_per_batch = {decks}") + more
+    if wagers:
+        table = table.replace("boxes = 7", f'boxes = 7\nwagers = ["{wagers}"]')
     with set_up(table) as place, on_ptys(place, seed, 1) as live:
         yield Floor(place, live)

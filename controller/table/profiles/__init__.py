@@ -115,6 +115,8 @@ class TableRules:
     shoe_senses: frozenset[Sense] = frozenset(Sense)
     stacks: bool = False
     """That shoe lets cards out in stacks, asked to, and no other way (R-53)."""
+    shoe_locks: bool = False
+    """Whether that shoe takes the commands to lock and unlock it (R-37)."""
     shuffler: str | None = "shuffler"
     """Device id of the shuffler; a continuous one is the shoe as well. None: shuffled by hand."""
     allowed: Mapping[str, tuple[Identity, ...]] = field(default_factory=dict)

@@ -150,13 +150,15 @@ PLAY: tuple[Rule, ...] = (
             T + "phases:TRANSITIONS",
             T + "shoe_events:next_place",
             T + "reader:not_due",
+            T + "locks:keep",
         ),
         journal=(
             "side_wagers_settled",
+            "command_issued",
+            "fault_latched: shoe_not_locked",
             "fault_latched: card_out_of_turn",
             "fault_latched: reader_misuse",
         ),
-        left_out="in part: a card drawn too early is a fault; the shoe itself is not locked until then",
     ),
     Rule(
         "R-38",
