@@ -82,8 +82,19 @@ def _marked(decorator: ast.expr, tree: ast.Module) -> Iterator[str]:
         for arg in call.args:
             if isinstance(arg, ast.Constant):
                 yield arg.value
+            elif isinstance(arg, ast.JoinedStr):
+                yield "".join(_text(part, tree) for part in arg.values)
             else:
                 yield from _in_lists(decorator, tree)
+
+
+def _text(part: ast.expr, tree: ast.Module) -> str:
+    """A part of an f-string: plain, or a constant of the module."""
+    if isinstance(part, ast.FormattedValue):
+        name, here = ast.unparse(part.value), (n for n in tree.body if isinstance(n, ast.Assign))
+        part = next(n.value for n in here if ast.unparse(n.targets[0]) == name)
+    assert isinstance(part, ast.Constant)
+    return str(part.value)
 
 
 def _in_lists(decorator: ast.expr, tree: ast.Module) -> Iterator[str]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from controller.table.profiles.rule import Rule, Tag
 
 P = Tag.PARTIAL
+CARDS = "controller.table.blackjack:"
 CRAPS = "out of scope: no cards handled / no device; a shaker of dice is no card shuffler"
 PLAY = "out of scope: a player's choice and a payment; no device takes part"
 WAGER = "in part: only the deck floor and the exclusions were at hand; no wager is settled in this version"
 POKER_PLAY = "out of scope: wagers and payments of another game; no card moves and no device"
-HAND = "not built yet: `check` refuses the mode hand-dealt"
 
 INDEX: tuple[Rule, ...] = (
     Rule("13:69F automated craps, wagers", P, "how wagers at automated craps are made", left_out=CRAPS),
@@ -37,9 +37,9 @@ INDEX: tuple[Rule, ...] = (
         "words: among them the Bart Carter shuffle, the card reader device, the hole card",
         by=("R-10", "R-25"),
     ),
-    Rule("13:69F-2.10", P, "doubling down", by=("R-30",)),
-    Rule("13:69F-2.11", P, "splitting pairs", by=("R-30",)),
-    Rule("13:69F-2.12", P, "drawing more cards", by=("R-30",)),
+    Rule("13:69F-2.10", P, "doubling down", by=("R-30",), code=(CARDS + "no_double",)),
+    Rule("13:69F-2.11", P, "splitting pairs", by=("R-30",), code=(CARDS + "no_split",)),
+    Rule("13:69F-2.12", P, "drawing more cards", by=("R-30",), code=(CARDS + "no_card",)),
     Rule("13:69F-2.13", P, "one to three players on one box", by=("R-30",)),
     Rule("13:69F-2.14", P, "one player on several boxes, where the house permits it", by=("R-30",)),
     Rule(
@@ -132,8 +132,16 @@ INDEX: tuple[Rule, ...] = (
         "with two to nine up, blackjacks are paid at once; the reader has no part in it",
         by=("R-25",),
     ),
-    Rule("13:69F-2.8", P, "surrender after the first two cards", by=("R-30",)),
-    Rule("13:69F-2.9", P, "insurance while the dealer shows an ace", by=("R-30",)),
+    Rule(
+        "13:69F-2.8", P, "surrender after the first two cards", by=("R-30",), code=(CARDS + "no_surrender",)
+    ),
+    Rule(
+        "13:69F-2.9",
+        P,
+        "insurance while the dealer shows an ace",
+        by=("R-30",),
+        code=(CARDS + "no_insurance",),
+    ),
     Rule("13:69F-20.1", P, "words of three-card poker", left_out=POKER_PLAY),
     Rule("13:69F-20.10", P, "players look at their cards themselves and alone", left_out=POKER_PLAY),
     Rule("13:69F-20.11", P, "payouts of three-card poker", left_out=POKER_PLAY),

@@ -6,7 +6,6 @@ from controller.table.profiles.rule import CHECK, Rule, Switch, Tag
 
 V, P, A, R = Tag.VERBATIM, Tag.PARTIAL, Tag.ANALOGUE, Tag.RECALLED
 T = "controller.table."
-HAND = "not built yet: `check` refuses the mode hand-dealt"
 
 CARDS: tuple[Rule, ...] = (
     Rule(
@@ -23,9 +22,12 @@ CARDS: tuple[Rule, ...] = (
         "one cutting card in use (two from the hand), its colour unlike every back and the edges; never "
         "counted as a card",
         clause="13:69F-2.2(a)",
-        code=(T + "eligibility:cutting_card", T + "shoe_events:_cutting_card"),
-        journal=(CHECK, "cut_card", "fault_latched: extra_cutting_card"),
-        left_out="in part: the second one of a hand-dealt game comes with that mode",
+        code=(
+            T + "eligibility:cutting_card",
+            T + "shoe_events:_cutting_card",
+            T + "judges:_judge_insert",
+        ),
+        journal=(CHECK, "insert_cutting_card", "cut_card", "fault_latched: extra_cutting_card"),
     ),
     Rule(
         "R-03",
@@ -44,13 +46,12 @@ CARDS: tuple[Rule, ...] = (
         V,
         "dealt from the hand there must be a shuffler, and one or two decks a set; the sets alternate",
         clause="13:69F-2.2(c)",
-        code=(T + "modes:MODES",),
-        journal=(CHECK,),
+        code=(T + "modes:MODES", T + "judges:_judge_take_in_hand", T + "judges:_judge_load"),
+        journal=(CHECK, "take_in_hand", "cutting_card_at", "collect_rack"),
         switch=Switch(
             "rules.hand_backs_differ",
             ("true: two one-deck sets have different backs", "false: they may be alike"),
         ),
-        left_out="in part: only `check` judges it yet",
     ),
     Rule(
         "R-05",
@@ -74,7 +75,7 @@ CARDS: tuple[Rule, ...] = (
         "place holds both",
         clause="13:69F-2.2(d)3",
         code=(
-            T + "judges:_judge_load_shoe",
+            T + "judges:_judge_load",
             T + "judges:_judge_load_shuffler",
             T + "state:Batch",
             T + "closing:judge_mode",
@@ -91,7 +92,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "strict alternation shoe by shoe, also across restarts",
         clause="13:69F-2.2(d)4",
-        code=(T + "judges:_alternation", T + "judges:_judge_load_shoe", T + "state:Shoe"),
+        code=(T + "judges:_alternation", T + "judges:_judge_load", T + "state:Shoe"),
         journal=("load_shoe",),
     ),
     Rule(
@@ -175,7 +176,7 @@ CARDS: tuple[Rule, ...] = (
         clause="13:69F-2.5(a)",
         code=(
             T + "judges:_judge_shuffle_now",
-            T + "judges:_judge_load_shoe",
+            T + "judges:_judge_load",
             T + "by_hand:same_again",
         ),
         journal=("shuffle_now", "start_shuffle", "batch_proved"),
@@ -341,7 +342,9 @@ CARDS: tuple[Rule, ...] = (
         P,
         "from the hand: the deck out of the shuffler, a marker and a card that covers the last one",
         clause="13:69F-2.6A(b)",
-        left_out=HAND,
+        code=(T + "judges:_judge_take_in_hand", T + "by_eye:settled", T + "cutting_card:came_out"),
+        journal=("take_in_hand", "burn", "round_settled", "cutting_card_at"),
+        left_out="in part: how the dealer holds the cards people see",
     ),
     Rule(
         "R-29",

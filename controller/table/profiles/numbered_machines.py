@@ -144,8 +144,8 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "one-deck games: the decks alternate round by round; machine-shuffled cards need no cut in Maryland",
         clause="13:69F-23.2(b); COMAR 36.05.03.27",
-        code=(T + "modes:MODES", T + "draft:last_round", T + "judges:_judge_load_shoe"),
-        journal=("load_shoe", "collect_rack"),
+        code=(T + "modes:MODES", T + "draft:last_round", T + "judges:_judge_load"),
+        journal=("load_shoe", "take_in_hand", "collect_rack"),
         left_out="in part: the second reading of the cut is the switch of R-15",
     ),
     Rule(

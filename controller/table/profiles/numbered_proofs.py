@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.table.profiles.rule import CHECK, COMMAND, Rule, Switch, Tag
+from controller.table.profiles.rule import COMMAND, Rule, Switch, Tag
 
 V, P = Tag.VERBATIM, Tag.PARTIAL
 T = "controller.table."
@@ -206,9 +206,14 @@ PROOFS: tuple[Rule, ...] = (
         V,
         "casino nights: the burn after the bets; a cutting card is optional",
         clause="13:47-20.22(c), (d)1, (g)6",
-        code=(T + "modes:MODES",),
-        journal=(CHECK,),
+        code=(
+            T + "modes:MODES",
+            T + "draft:GUARDS",
+            T + "by_eye:_judge_burn",
+            T + "by_hand:NIGHT_DISCARDS",
+            T + "profiles:TableRules",
+        ),
+        journal=("bets_closed", "burn", "card_drawn", "reshuffle_by_hand"),
         switch=Switch("rules.burn", ("each-round", "each-load: once a shoe or deck")),
-        left_out="in part: only `check` judges it yet",
     ),
 )
