@@ -165,7 +165,6 @@ class Dealt:
 
 
 @dataclass(frozen=True, slots=True)
-<<<<<<< HEAD
 class Hand:
     """A player's hand that is followed: its cards are those that went to `place`; it `wants` so many.
 
@@ -177,7 +176,9 @@ class Hand:
     wants: int = 2
     end: str = ""
     split: bool = False
-=======
+
+
+@dataclass(frozen=True, slots=True)
 class Cash:
     """A match-the-dealer wager by word, with cash: accepted once both people confirmed it, 13:69F-2.23(d).
 
@@ -194,7 +195,6 @@ class Cash:
     def accepted(self) -> bool:
         """Whether it is a wager of this round."""
         return bool(self.dealer and self.supervisor)
->>>>>>> 43b7db0 (wip)
 
 
 @dataclass(frozen=True, slots=True)

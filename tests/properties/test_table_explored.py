@@ -151,12 +151,12 @@ def test_the_reader_is_used_once_with_an_ace_or_ten_up(record_property):
     assert "reader_misuse" in report.faults
 
 
-<<<<<<< HEAD
 def test_hands_are_followed_in_every_order(record_property):
     how = {"without": but(*HANDS), "begin": TO_ROUNDS, "within": ROUNDS, "dead_ends": False}
     report = explored(record_property, tiny(), **how)
     assert report.states > 100
-=======
+
+
 def test_the_shoe_is_locked_until_side_wagers_are_settled_whatever_becomes_of_a_command(record_property):
     rules, within = tiny(settle_first=True, shoe_locks=True), (Phase.SIDE_WAGERS, Phase.HOLE_CARD)
     begin = (*TO_ROUNDS, "bets_closed boxes=1", *["card"] * 3)
@@ -164,7 +164,6 @@ def test_the_shoe_is_locked_until_side_wagers_are_settled_whatever_becomes_of_a_
         record_property, rules, 1, without=but("void_round"), begin=begin, within=within, dead_ends=False
     )
     assert {"shoe_not_locked", "shoe_stays_locked"} <= report.faults
->>>>>>> 43b7db0 (wip)
 
 
 @pytest.mark.parametrize(
