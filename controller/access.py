@@ -22,7 +22,7 @@ PLAY = frozenset(
         "open", "inspect", "spread", "player_inspected", "wash", "load_shuffler", "start_shuffle",
         "take_from_shuffler", "offer_cut", "cut", "insert_cutting_card", "load_shoe", "take_in_hand", "burn",
         "dealer_change",
-        "bets_closed", "dispense",
+        "bets_closed", "dispense", "card_face_up",
         "cutting_card_at", "hit", "stand", "double", "split", "insurance", "surrender",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",
         "close", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped",

@@ -103,6 +103,18 @@ def box_skipped(number: int, had: int) -> dict[str, Any]:
     return {"box": box(number), "had": had}
 
 
+def _judge_face_up(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if not rules.by_eye:
+        return Refusal("already_known", "the shoe itself tells a card that lies face up in it")
+    return {"batch": _held(state).id, "moved": min(1, _held(state).at(Place.SHOE))}
+
+
+def _face_up(state: TableState, data: Data) -> TableState:
+    """It is not used (R-31)."""
+    state = move(state, data["batch"], data["moved"], Place.SHOE, Place.RACK)
+    return with_shoe(state, face_up=state.shoe.face_up + 1)
+
+
 # --- it runs out in a round (R-35) ---
 
 
@@ -124,5 +136,8 @@ def reshuffled(state: TableState, data: Data) -> TableState:
     return with_shoe(state, untold=False)
 
 
-JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {"burn": (_judge_burn, ())}
-APPLY: dict[str, Apply] = {"burn": _burned}
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
+    "burn": (_judge_burn, ()),
+    "card_face_up": (_judge_face_up, ()),
+}
+APPLY: dict[str, Apply] = {"burn": _burned, "card_face_up": _face_up}

@@ -165,6 +165,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.SHOE_END, "last_round"),
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.BETWEEN_ROUNDS),
     # irregularities (R-31 to R-36a)
+    Transition("card_face_up", IN_ROUND, None),
     Transition("drawn_in_error", IN_ROUND, None),
     Transition("dealer_skipped", IN_ROUND, None),
     Transition("box_skipped", IN_ROUND, None),

@@ -285,6 +285,7 @@ CLAUSES = {
     **dict.fromkeys(("hit", "stand"), "13:69F-2.12"),
     "cutting_card_at": "13:69F-2.5(e)",
     "round_settled": "13:69F-2.6",
+    "card_face_up": "13:69F-2.15(a)",
     "drawn_in_error": "13:69F-2.15(b)-(c)",
     "dealer_skipped": "13:69F-2.15(d)-(e)",
     "reshuffle_by_hand": "13:69F-2.15(f)",
@@ -358,6 +359,8 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return daily.examples(rules, state)
         case "verify" | "spread" | "player_inspected" | "wash" | "certificate" | "replace_batch":
             return opening.examples(rules, state, event)
+        case "card_face_up":
+            return []
         case "shuffle_demanded" | "dead_card":
             return opening.examples(rules, state, event)
         case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":

@@ -34,7 +34,8 @@ def due(state: TableState, batch: Batch) -> bool:
 def judge(rules: TableRules, state: TableState, given: Args, *, unsure: bool) -> dict[str, Any] | Refusal:
     """What the dealer counted, if the stub was counted; `unsure` when cards may have come out unseen.
 
-    A stub that did not come through a shoe that counts is counted by hand.
+    A stub that did not come through a shoe that counts is counted by hand. Where nobody knows how many cards
+    were dealt, its number proves nothing.
     """
     if not rules.per_round:
         if "stub" in given:
@@ -47,7 +48,8 @@ def judge(rules: TableRules, state: TableState, given: Args, *, unsure: bool) ->
         counted = args.whole(given, "stub")
         if not 0 <= counted <= 2 * rules.batch_size:
             raise ValueError(f"stub is a number of cards, 0 to {2 * rules.batch_size}")
-        return {**played, "stub": counted, "wanted": None if unsure else expected(state)}
+        unknown = state.shoe.untold if rules.by_eye else unsure
+        return {**played, "stub": counted, "wanted": None if unknown else expected(state)}
     lifted = bool(state.batches[batch].at(Place.SHOE)) and not rules.by_eye and not unsure
     if lifted or due(state, state.batches[batch]):
         why = "it did not come out through the shoe" if lifted else f"it was not in {ROUNDS - 1} rounds"
@@ -66,11 +68,11 @@ def counted(rules: TableRules, state: TableState, taps: list[tuple[str, Args]]) 
 def collected(state: TableState, data: Mapping[str, Any]) -> TableState:
     """Counted cards lie in the rack; how many rounds the deck was not counted in goes on."""
     batch = state.batches[data["batch"]]
-    if "stub" not in data:
-        return with_batch(state, batch.id, uncounted=batch.uncounted + 1) if data.get("played") else state
-    lifted = max(0, data["stub"] - state.shoe.stub)
+    proved = data.get("wanted") is not None
+    uncounted = 0 if proved else batch.uncounted + data.get("played", False)
+    lifted = max(0, data.get("stub", 0) - state.shoe.stub)
     state = move(state, batch.id, min(lifted, batch.at(Place.SHOE)), Place.SHOE, Place.RACK)
-    return with_batch(state, batch.id, uncounted=0)
+    return with_batch(state, batch.id, uncounted=uncounted)
 
 
 def after_collect(draft: Draft, tap: Mapping[str, Any]) -> None:

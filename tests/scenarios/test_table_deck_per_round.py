@@ -231,6 +231,63 @@ def test_from_the_hand_the_dealer_tells_what_no_shoe_counts():
     assert (poker.phase, poker.state.batches["A"].cards, poker.codes) == ("rack_full", {"rack": 52}, [])
 
 
+def by_hand() -> Poker:
+    """One deck, shuffled by hand, in the dealer's hand."""
+    poker = Poker(batches=ONE, shoe=None, shuffler=None, shoe_senses=frozenset())
+    poker.boot()
+    poker.open()
+    next_deck(poker)
+    return poker
+
+
+def next_deck(poker: Poker) -> None:
+    poker.tap("reshuffle_by_hand", SUPERVISOR, batch="A")
+    poker.tap("cut", position=26)
+    poker.tap("take_in_hand", batch="A")
+
+
+@pytest.mark.rule("R-31")
+def test_from_the_hand_the_dealer_tells_cards_found_face_up_and_a_second_one_voids_all_hands():
+    poker = by_hand()
+    poker.tap("bets_closed", boxes="1,2")
+    poker.tap("card_face_up")
+    assert poker.state.batches["A"].cards == {"shoe": 51, "rack": 1}
+    poker.tap("round_settled")
+    assert poker.state.batches["A"].cards == {"shoe": 42, "rack": 10}
+    poker.tap("collect_rack", gauge="full", stub=42)
+    next_deck(poker)
+    poker.tap("bets_closed", boxes="1,2")
+    for _ in range(2):
+        poker.tap("card_face_up")
+    assert poker.refused("round_settled").code == "all_hands_void"
+    poker.tap("void_round", SUPERVISOR, reason="face_up")
+    poker.tap("collect_rack", gauge="full", stub=41)
+    assert (poker.codes, poker.state.batches["A"].cards) == ([], {"rack": 52})
+
+
+def test_a_shoe_that_counts_tells_a_card_found_face_up_by_itself():
+    poker = alone()
+    poker.tap("bets_closed", boxes="1,2")
+    refused = poker.refused("card_face_up")
+    assert (refused.code, refused.clause) == ("already_known", "13:69F-2.15(a)")
+
+
+@pytest.mark.rule("R-54")
+def test_a_stub_counted_after_a_round_of_unknown_length_proves_nothing():
+    poker = by_hand()
+    for number in range(1, 7):
+        poker.tap("bets_closed", boxes="1,2")
+        poker.tap("void_round", SUPERVISOR, reason="misdeal")
+        poker.tap("collect_rack", gauge="full", stub=50)
+        assert poker.state.batches["A"].uncounted == number
+        next_deck(poker)
+    poker.tap("bets_closed", boxes="1,2")
+    poker.tap("round_settled")
+    assert poker.refused("collect_rack", gauge="full").code == "stub_not_counted"
+    poker.tap("collect_rack", gauge="full", stub=42)
+    assert poker.codes == ["wrong_stub"]
+
+
 def test_asia_poker_has_the_joker_and_six_players():
     poker = alone(game="asia-poker")
     assert (poker.size, poker.rules.deck[-1]) == (53, JOKER)
