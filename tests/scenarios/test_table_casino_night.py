@@ -199,7 +199,7 @@ def test_the_daily_inspection_of_the_casinos_is_not_asked_for() -> None:
 # --- the burn ((g)6) ---
 
 
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-23", "R-79")
+@pytest.mark.rule(f"{NIGHT}(g)6", f"{NIGHT}(g)5i", "R-23", "R-79")
 @pytest.mark.parametrize("rules", VARIANTS.values(), ids=VARIANTS)
 def test_a_card_is_burned_after_the_bets_and_before_the_first_card_of_each_round(rules: Any) -> None:
     t = opened(rules)
@@ -264,7 +264,7 @@ def drawn(facts: list[Fact]) -> list[tuple[str, bool]]:
     return [(f.data["to"], f.data["seen"]) for f in facts if f.kind == "card_drawn"]
 
 
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-24")
+@pytest.mark.rule(f"{NIGHT}(g)6", f"{NIGHT}(a) hole card", "R-24")
 @pytest.mark.parametrize("down", CardDown)
 def test_the_order_of_the_deal_and_which_card_of_a_player_lies_face_down(down: CardDown) -> None:
     t = opened(night_shoe(player_card_down=down))
@@ -281,7 +281,7 @@ def test_the_order_of_the_deal_and_which_card_of_a_player_lies_face_down(down: C
     ]
 
 
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-63")
+@pytest.mark.rule(f"{NIGHT}(g)6", f"{NIGHT}(g)10v(1)", "R-63")
 @pytest.mark.parametrize("down", [CardDown.FIRST, CardDown.SECOND])
 def test_law_7_a_players_card_that_lies_face_down_is_sealed_until_the_round_is_settled(
     down: CardDown,

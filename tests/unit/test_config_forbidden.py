@@ -182,6 +182,7 @@ def cases(profile: str, mode: str) -> Iterator[Case]:
         yield Case(profile, mode, decks=decks, wagers=pair)
 
 
+@pytest.mark.rule("13:47-20.22(b)1", "13:47-20.22(b)2", "13:47-20.22(b)2i", "13:47-20.22(f)")
 @pytest.mark.rule("R-01", "R-02", "R-03", "R-04", "R-05", "R-11", "R-39", "R-40", "R-41", "R-52", "R-79")
 @pytest.mark.parametrize(("profile", "mode"), MODES)
 def test_each_table_is_refused_with_the_clauses_that_forbid_it_and_no_others(profile: str, mode: str) -> None:

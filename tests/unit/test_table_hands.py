@@ -81,6 +81,7 @@ def test_a_card_nobody_asked_for_that_is_burned_is_forgotten():
 
 
 @pytest.mark.rule("R-30", "13:47-20.22(g)5ii", "13:47-20.22(g)10iii")
+@pytest.mark.rule("13:47-20.22(a) stand", "13:47-20.22(g)10i(1)", "13:47-20.22(g)10i(2)")
 def test_the_hand_farthest_right_is_played_to_its_end_first():
     t = Played()
     t.round("5S 9D 6C 7S 8D TC")

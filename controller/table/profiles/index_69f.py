@@ -11,7 +11,6 @@ from controller.table.profiles.rule import Rule, Tag
 P = Tag.PARTIAL
 CARDS = "controller.table.blackjack:"
 CRAPS = "out of scope: no cards handled / no device; a shaker of dice is no card shuffler"
-PLAY = "out of scope: a player's choice and a payment; no device takes part"
 WAGER = "in part: only the deck floor and the exclusions were at hand; no wager is settled in this version"
 POKER_PLAY = "out of scope: wagers and payments of another game; no card moves and no device"
 
@@ -51,7 +50,13 @@ INDEX: tuple[Rule, ...] = (
     Rule(
         "13:69F-2.15(b)", Tag.VERBATIM, "a card drawn in error and not exposed is the next card", by=("R-32",)
     ),
-    Rule("13:69F-2.16", P, "21 in five cards is paid 2 to 1", left_out=PLAY),
+    Rule(
+        "13:69F-2.16",
+        P,
+        "21 in five cards is paid 2 to 1",
+        code=(CARDS + "settle",),
+        journal=("settlement",),
+    ),
     Rule(
         "13:69F-2.17", P, "one of three additional wagers, where the progressive is not offered", by=("R-40",)
     ),
