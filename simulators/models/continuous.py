@@ -79,6 +79,7 @@ class ContinuousShuffler(Shoe):
         return sum(1 for _ in self.contents())
 
     def contents(self) -> Iterator[Item]:
+        """Every card inside; while it deals the first one comes out next."""
         yield from self._items
         for slot in self._slots:
             yield from slot
@@ -118,8 +119,16 @@ class ContinuousShuffler(Shoe):
             raise CannotDo("state", f"no card comes out: the machine is {self.state}")
         self._fill_chute()
         item = super().draw()
+        self._fill_chute()
         self.dealing = bool(self._items)
         return item
+
+    def exchange(self, one: Card, other: Card) -> None:
+        """Two cards inside change places."""
+        swapped: dict[Item, Card] = {one: other, other: one}
+        self._items = deque([swapped.get(item, item) for item in self._items])
+        for slot in self._slots:
+            slot[:] = [swapped.get(card, card) for card in slot]
 
     def remove_by_hand(self, count: int | None = None) -> Stack:
         """Reach in through the open door: every card, stuck ones too, or `count` of those that are seen."""
@@ -199,6 +208,7 @@ class ContinuousShuffler(Shoe):
         else:
             for card in cards:
                 self._sort_in(card)
+        self._fill_chute()
         self.dealing, self.drawn = True, 0
         self._happen("cycle_completed", report=self.report)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from controller.table.inputs import Role
 from controller.table.profiles import TableRules
 from simulators import faults
+from simulators.models.cards import Card
 from simulators.models.continuous import ContinuousShuffler
 from simulators.rig.stepped import Stepped
 from tests.support.continuous import CONTINUOUS, DEVICE
@@ -126,3 +128,40 @@ def test_a_hand_in_the_door_is_seen_and_every_card_is_collected() -> None:
     assert world.tap("count_batch", batch="A", cards=52)["ok"]
     assert world.tap("confirm_empty", device=DEVICE)["ok"]
     assert world.tap("close")["ok"]
+
+
+def inside(world: Stepped) -> list[Card]:
+    """The cards in the machine, the next one first."""
+    return [item for item in world.felt.shoe.contents() if isinstance(item, Card)]
+
+
+def told_until(phase: str, swap: Callable[[ContinuousShuffler, list[Card]], None], draws: int) -> list[str]:
+    """All that leaves the table from `phase` on while so many more cards are drawn, after a swap inside."""
+    world = world_of("unseen")
+    world.run(lambda: world.view.rounds >= 3 and world.view.phase == phase)
+    machine = world.felt.shoe
+    assert isinstance(machine, ContinuousShuffler)
+    swap(machine, inside(world))
+    before, lines = world.view.cards, world.listen()
+    world.run(lambda: world.view.cards == before + draws)
+    world.settle(1)
+    return lines
+
+
+@pytest.mark.rule("R-63")
+@pytest.mark.parametrize(("phase", "draws"), [("hole_card", 1), ("shoe_end", 30)])
+def test_law_7_a_card_that_nobody_may_see_changes_no_output(phase: str, draws: int) -> None:
+    def other_cards(machine: ContinuousShuffler, cards: list[Card]) -> None:
+        for one, other in zip(cards[: draws // 2 + 1], reversed(cards), strict=False):
+            machine.exchange(one, other)
+
+    plain = told_until(phase, lambda machine, cards: None, draws)
+    assert len(plain) > 5 * draws
+    assert told_until(phase, other_cards, draws) == plain
+
+
+def test_law_7_a_card_that_everybody_sees_changes_the_output() -> None:
+    def other_card(machine: ContinuousShuffler, cards: list[Card]) -> None:
+        machine.exchange(cards[0], next(card for card in reversed(cards) if card.rank != cards[0].rank))
+
+    assert told_until("dealing", lambda machine, cards: None, 1) != told_until("dealing", other_card, 1)
