@@ -21,6 +21,7 @@ from simulators.rig import demo, sim
 from tests.support.demo import small_demo
 
 CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; main()"]
+TABLES = Path(__file__).parents[2] / "deploy" / "tables"
 SMALL = demo.TABLE.replace("decks_per_batch = 6", "decks_per_batch = 2").replace(
     'wagers = ["match-the-dealer"]\n', ""
 )
@@ -69,6 +70,13 @@ def test_demo_plays_verifies_and_sums_up(short: tuple[Path, dict[str, str]], tmp
     second = cutcard("demo", "--shoes", "3", "--seed", "11", "--config", str(table), "--json", env=env)
     same = ("shoes", "rounds", "cards", "batches", "swaps")
     assert {k: json.loads(second.stdout)[k] for k in same} == {k: summary[k] for k in same}
+
+
+def test_demo_of_a_table_without_any_device() -> None:
+    done = cutcard("demo", "--shoes", "2", "--config", str(TABLES / "casino-night-hand.toml"))
+    assert done.returncode == 0, done.stderr
+    assert "batches A A" in done.stdout
+    assert "dealt by hand, every one accounted for" in done.stdout
 
 
 def test_demo_as_text_is_for_people(short: tuple[Path, dict[str, str]]) -> None:
