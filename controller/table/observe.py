@@ -104,7 +104,8 @@ def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:
         case Unknown(reason):
             data |= {"outcome": "unknown", "reason": reason}
     draft.add("command_ended", data)
-    if pending is not None and device == draft.rules.shuffler:
+    dealing = continuous.dealing(draft.rules, draft.state)
+    if pending is not None and device == draft.rules.shuffler and not dealing:
         shuffler_events.command_ended(draft, name, outcome)
     if pending is not None and device == draft.rules.shoe:
         stacks.command_ended(draft, name, outcome)

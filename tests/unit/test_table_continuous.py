@@ -11,6 +11,7 @@ from controller.table.rules import expected
 from controller.table.state import Place
 from controller.table.view import snapshot
 from devices import events as ev
+from firmware_bridge.link import Done, Unknown
 from tests.support.continuous import DEVICE, ContinuousTable
 from tests.support.table import BATCHES
 
@@ -420,3 +421,35 @@ def test_a_jam_while_it_deals_voids_no_shuffle(table: ContinuousTable) -> None:
     table.event(ev.Jam, place="exit", attempt=1)
     assert (table.state.batches, table.state.phase) == (before.batches, Phase.BETWEEN_ROUNDS)
     assert (table.codes, table.effects) == ([], [])
+
+
+# Side wagers and the reader
+
+
+@pytest.mark.rule("R-37")
+def test_it_is_locked_until_the_side_wagers_are_settled() -> None:
+    table = ContinuousTable(settle_first=True, shoe_locks=True)
+    table.open_to_deal()
+    table.tap("bets_closed", boxes="1")
+    for _ in range(3):
+        table.draw()
+    assert table.state.phase is Phase.SIDE_WAGERS
+    assert table.end(Done({"locked": True})).name == "lock"
+    table.tap("side_wagers_settled")
+    assert table.end(Done({"locked": False})).name == "unlock"
+    table.draw()
+    table.settle()
+    assert (table.codes, table.alarms) == ([], [])
+
+
+def test_what_it_says_of_itself_while_it_deals_is_no_surplus() -> None:
+    table = ContinuousTable(settle_first=True, shoe_locks=True)
+    table.open_to_deal()
+    table.tap("bets_closed", boxes="1")
+    for _ in range(3):
+        table.draw()
+    table.end(Unknown("no answer"))
+    status = {"state": "dealing", "inside": 49, "cycle": table.cycle, "drawn": 3, "locked": True}
+    assert table.end(Done(status)).name == "status"
+    assert (table.codes, table.state.shuffler.surplus) == ([], 0)
+    assert cards(table) == {"shoe": 49, "table": 3}
