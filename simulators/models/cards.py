@@ -35,13 +35,11 @@ class CuttingCard:
 Item = Card | CuttingCard
 
 
-def make_batch(back: str, decks: int, first_serial: int = 1) -> list[Card]:
-    """Fresh decks, one behind the other, each in new-deck order (suit by suit, ace to king)."""
+def make_batch(back: str, decks: int, first_serial: int = 1, *, joker: bool = False) -> list[Card]:
+    """Fresh decks, one behind the other, each in new-deck order (suit by suit, ace to king, a joker)."""
+    faces = [(rank, suit) for suit in SUITS for rank in RANKS] + [("X", "J")] * joker
     return [
-        Card(first_serial + number, rank, suit, back)
-        for number, (_, suit, rank) in enumerate(
-            (deck, suit, rank) for deck in range(decks) for suit in SUITS for rank in RANKS
-        )
+        Card(first_serial + number, rank, suit, back) for number, (rank, suit) in enumerate(faces * decks)
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from simulators.rig.acts import SETTLE_S, TRIES, Acts
 from simulators.rig.dealer_continuous import Continuous
 from simulators.rig.dealer_one_batch import OneBatch
+from simulators.rig.dealer_poker import DeckPerRound
 from simulators.rig.dealer_two_batch import TwoBatches
 from simulators.rig.felt import Felt
 from simulators.rig.referee import custody_of
@@ -23,9 +24,10 @@ SCRIPTS: dict[str, type[Acts]] = {
     "hand-dealt": TwoBatches,
     "manual-shoe": OneBatch,
     "continuous": Continuous,
+    "deck-per-round": DeckPerRound,
 }
 """Who plays a table of each mode."""
-_RETRY = frozenset({"device_absent", "shuffler_busy", "stopping"})
+_RETRY = frozenset({"device_absent", "shuffler_busy", "shoe_busy", "stopping"})
 """Refusals that only mean: not yet."""
 _FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
 """Refusals that name what mends them: the event among `expected` that comes first."""

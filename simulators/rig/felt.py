@@ -5,11 +5,13 @@ from __future__ import annotations
 from random import Random
 
 from controller.table.profiles import FirstCardPolicy, TableRules
+from devices.events import JOKER
 from simulators.models.cards import Card, CuttingCard, Item, Stack, make_batch
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.reader import NATURAL, HoleCardReader
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import ShelfShuffler
+from simulators.models.stack_shoe import StackShoe
 from simulators.models.table import DiscardRack, Holder, Layout, World
 from simulators.rig.referee import BURN, STUB, Referee
 from simulators.wire.bee_tek import BeeTek
@@ -17,10 +19,12 @@ from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
+from simulators.wire.managed_stack_shoe import ManagedStackShoe
 
 MANAGED_SHOE, BEE_TEK = "managed-shoe", "bee-tek"
 CONTINUOUS = "managed-continuous"
-SHOES = (MANAGED_SHOE, BEE_TEK, CONTINUOUS)
+STACK_SHOE = "managed-stack-shoe"
+SHOES = (MANAGED_SHOE, BEE_TEK, CONTINUOUS, STACK_SHOE)
 """Drivers of the shoes that can lie on this table."""
 
 ShoeWire = ManagedShoe | BeeTek | ManagedContinuous
@@ -30,6 +34,8 @@ def _wire_of(shoe: Shoe, driver: str, decks: int) -> ShoeWire:
     """The device's side for the driver that the table names."""
     if isinstance(shoe, ContinuousShuffler):
         return ManagedContinuous(shoe)
+    if isinstance(shoe, StackShoe):
+        return ManagedStackShoe(shoe)
     return BeeTek(shoe) if driver == BEE_TEK else ManagedShoe(shoe, decks=decks)
 
 
@@ -57,7 +63,10 @@ class Felt:
         self.shoe = Shoe(Random(f"{seed}/shoe"), now=now)
         if rules.continuous:
             self.shoe = ContinuousShuffler(Random(f"{seed}/shoe"), decks=rules.decks, now=now)
+        if shoe == STACK_SHOE:
+            self.shoe = StackShoe(Random(f"{seed}/shoe"), now=now)
         self.shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=rules.decks, now=now)
+        self.shuffler.settings["cards_per_deck"] = len(rules.deck)
         self.shoe_wire = _wire_of(self.shoe, shoe, rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
         self.reader = HoleCardReader(now=now)
@@ -69,13 +78,17 @@ class Felt:
         self.wires = {name: wired[name] for name in rules.devices}
         self.rack = DiscardRack()
         self.layout = Layout(rules.boxes)
+        if rules.one_deck is not None:
+            spots = rules.one_deck.order(range(1, rules.boxes + 1), stacked=True)
+            self.layout.places |= {place: [] for place in spots}
         self._hands = Random(f"{seed}/hands")
         self._piles = _Piles()
         self.cutting_card = CuttingCard()
         self.cover_card = CuttingCard()
         batches: dict[str, list[Card]] = {}
         for index, batch in enumerate(rules.batches):
-            batches[batch.id] = make_batch(batch.back, rules.decks, 1 + index * rules.batch_size)
+            first = 1 + index * rules.batch_size
+            batches[batch.id] = make_batch(batch.back, rules.decks, first, joker=JOKER in rules.deck)
             self.piles[batch.id] = Stack(batches[batch.id])
         places: dict[str, Holder] = {
             "in_hand": self._piles,
@@ -166,8 +179,14 @@ class Felt:
     def draw(self, place: str) -> Item | None:
         """Pull one item out of the shoe: to a box or the dealer, to the rack, the cutting card aside."""
         item = self.shoe.draw()
-        if item is None:
-            return None
+        return None if item is None else self._lay(item, place)
+
+    def take_stack(self, place: str) -> int:
+        """What lies on the tray of a shoe that dispenses stacks goes to its place; how many cards."""
+        assert isinstance(self.shoe, StackShoe)
+        return len([self._lay(item, place) for item in self.shoe.take().give()])
+
+    def _lay(self, item: Item, place: str) -> Item:
         self.referee.drawn(item, place)
         if isinstance(item, CuttingCard):
             self.layout.deal(item, "aside")
