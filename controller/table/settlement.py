@@ -17,6 +17,11 @@ from controller.table.state import Dealt, Hand, Round, TableState
 if TYPE_CHECKING:
     from controller.table.draft import Draft
 
+CUT_OFF = (
+    "what a natural of the dealer means to a split, doubled or surrendered hand, or to 21 in five cards, was "
+    "not among the texts at hand"
+)
+
 
 def unplayed(rules: TableRules, round_: Round) -> bool:
     """Whether the dealer's cards go to the discards unturned: all hands bust, 13:47-20.22(g)10iv."""
@@ -74,8 +79,8 @@ def _irregular(
         return "the reader said otherwise of the hole card"
     if natural and drawn and rules.night:
         return "cards were drawn against a natural of the dealer"
-    if natural and any(hand.split or hand.end == hands.DOUBLED for hand, _ in played):
-        return "what a natural of the dealer takes of a wager that was added is not among the texts at hand"
+    if natural and any(_cut_off(hand, faces) for hand, faces in played):
+        return CUT_OFF
     for hand, faces in played:
         over = len(faces) >= hand.wants and (bool(hand.end) or bj.score(faces) >= bj.MOST)
         if not over and (drawn or not natural):
@@ -84,6 +89,12 @@ def _irregular(
     if plays and not natural and not bj.dealer_is_done(house):
         return "the dealer's hand was not played by the rule"
     return None
+
+
+def _cut_off(hand: Hand, faces: list[str]) -> bool:
+    """Hands of which 13:69F does not tell here what a natural of the dealer means to them."""
+    five = len(faces) == 5 and bj.score(faces) == bj.MOST
+    return five or hand.split or hand.end in (hands.DOUBLED, hands.SURRENDERED)
 
 
 def _against_dealer(hand: Hand, faces: list[str]) -> bool:

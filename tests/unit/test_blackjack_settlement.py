@@ -74,7 +74,8 @@ def dealers(up: str) -> list[list[str]]:
 
 
 @pytest.mark.rule("R-25", "13:69F-2.7", "13:47-20.22(g)7i", "13:47-20.22(g)7ii", "13:47-20.22(g)7iii")
-@pytest.mark.rule("13:47-20.22(a) blackjack", "13:47-20.22(g)8i", "13:47-20.22(g)9i")
+@pytest.mark.rule("13:47-20.22(a) blackjack", "13:47-20.22(g)7", "13:47-20.22(g)8", "13:47-20.22(g)9")
+@pytest.mark.rule("13:47-20.22(g)8i", "13:47-20.22(g)9i")
 @pytest.mark.parametrize("up", UP)
 @pytest.mark.parametrize("regime", REGIMES)
 def test_naturals_against_every_up_card_and_hole_card(regime, up):
@@ -91,6 +92,7 @@ def test_naturals_against_every_up_card_and_hole_card(regime, up):
             assert other.gain == Fraction(NATURALS[False, True][column])
 
 
+@pytest.mark.rule("13:47-20.22(h)")
 @pytest.mark.rule("13:69F-2.3", "13:69F-2.16", "13:47-20.22(h)1", "13:47-20.22(h)2", "13:47-20.22(h)3")
 @pytest.mark.parametrize("name", HANDS)
 def test_hands_against_hands(name):
@@ -132,7 +134,9 @@ def test_the_dealer_draws_to_16_and_stands_on_every_17():
     assert not dealer_is_done(["AD", "6D", "2D"]), "nor on a soft 17"
 
 
-@pytest.mark.rule("R-09", "13:47-20.22(b)2ii(1)", "13:47-20.22(b)2ii(2)", "13:47-20.22(b)2ii(3)")
+@pytest.mark.rule(
+    "R-09", "13:47-20.22(b)2ii", "13:47-20.22(b)2ii(1)", "13:47-20.22(b)2ii(2)", "13:47-20.22(b)2ii(3)"
+)
 def test_what_hands_count():
     hands = {"AS KS": 21, "AS AH": 12, "AS AH AC": 13, "AS 9S": 20, "AS 5S TS": 16, "AS AH 9S": 21}
     hands |= {"AS AH 9S TS": 21, "9S 8S 7S": 24, "AS": 11, "JS QS KS": 30, "": 0}

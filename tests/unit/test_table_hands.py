@@ -10,6 +10,7 @@ from controller.table.blackjack import Ties
 from controller.table.checkpoint import checkpoint, restore
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.rules import decide, expected
+from controller.table.settlement import CUT_OFF
 from controller.table.view import snapshot
 from devices import events as ev
 from firmware_bridge.link import Done
@@ -19,7 +20,8 @@ from tests.support.table import table_rules
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 
 
-@pytest.mark.rule("R-30", "13:69F-2.12")
+@pytest.mark.rule("R-30", "13:69F-2.12", "13:47-20.22(d)4", "13:47-20.22(g)10", "13:47-20.22(g)10v")
+@pytest.mark.rule("13:47-20.22(a) stand", "13:47-20.22(g)10i(1)", "13:47-20.22(g)10i(2)", "13:47-20.22(h)1")
 def test_each_card_goes_to_the_hand_that_called_for_it_then_to_the_dealer():
     t = Played()
     t.round("5S 9D 6C 7S 8D TC")
@@ -224,7 +226,7 @@ def test_half_the_wager_is_surrendered_on_two_cards():
     assert t.won == {"box 2": "win 1 to 1", "box 1": "surrender"}
 
 
-@pytest.mark.rule("13:69F-2.9", "13:47-20.22(g)4", "13:47-20.22(g)8i")
+@pytest.mark.rule("13:69F-2.9", "13:47-20.22(g)4", "13:47-20.22(g)8i", "13:47-20.22(g)10v(1)")
 @pytest.mark.parametrize("night", [None, Ties.PUSH])
 def test_insurance_wins_when_the_dealer_has_a_ten_below_the_ace(night):
     t = Played(night)
@@ -319,7 +321,10 @@ def test_when_all_hands_bust_the_dealers_hand_is_discarded_unturned():
         ("TS 9D 6C 6H 8D TC", ["stand 1", "stand 2"], "the dealer's hand was not played by the rule"),
         ("TS 9D 6C 6H 8D TC", ["hit 1"], "box 2 was not played to its end"),
         ("TS 9D TD 6H 8D TC", ["stand 1", "stand 2", "2D"], "the dealer's hand was not played by the rule"),
-        ("TS 9D TD 6H 8D AC", ["double 1", "2D", "stand 2"], "what a natural of the dealer takes of a wager"),
+        ("TS 9D TD 6H 8D AC", ["double 1", "2D", "stand 2"], CUT_OFF),
+        ("TS 9D TD 6H 8D AC", ["surrender 1", "stand 2"], CUT_OFF),
+        ("8S 9D TD 8H 8D AC", ["split 1", "2D", "stand 1", "2H", "stand 1", "stand 2"], CUT_OFF),
+        ("2S 9D TD 3H 8D AC", ["hit 1", "4D", "hit 1", "5D", "hit 1", "7D", "stand 2"], CUT_OFF),
     ],
 )
 @pytest.mark.rule("R-30")

@@ -11,6 +11,7 @@ from controller.table.profiles.rule import Rule, Tag
 P = Tag.PARTIAL
 CARDS = "controller.table.blackjack:"
 CRAPS = "out of scope: no cards handled / no device; a shaker of dice is no card shuffler"
+HANDS = "controller.table.hands:"
 WAGER = "in part: only the deck floor and the exclusions were at hand; no wager is settled in this version"
 POKER_PLAY = "out of scope: wagers and payments of another game; no card moves and no device"
 
@@ -36,9 +37,36 @@ INDEX: tuple[Rule, ...] = (
         "words: among them the Bart Carter shuffle, the card reader device, the hole card",
         by=("R-10", "R-25"),
     ),
-    Rule("13:69F-2.10", P, "doubling down", by=("R-30",), code=(CARDS + "no_double",)),
-    Rule("13:69F-2.11", P, "splitting pairs", by=("R-30",), code=(CARDS + "no_split",)),
-    Rule("13:69F-2.12", P, "drawing more cards", by=("R-30",), code=(CARDS + "no_card",)),
+    Rule(
+        "13:69F-2.10",
+        P,
+        "doubling down",
+        by=("R-30",),
+        code=(CARDS + "no_double", HANDS + "_judge_double"),
+        journal=("double", "refused"),
+        left_out="in part: what becomes of a doubled wager when the dealer has a natural was not at hand: "
+        "such a round is not settled",
+    ),
+    Rule(
+        "13:69F-2.11",
+        P,
+        "splitting pairs",
+        by=("R-30",),
+        code=(CARDS + "no_split", HANDS + "_judge_split"),
+        journal=("split", "refused"),
+        left_out="in part: (b) on was not at hand: only the first two cards are split, and split aces "
+        "draw like other hands; against a natural of the dealer they are not settled",
+    ),
+    Rule(
+        "13:69F-2.12",
+        P,
+        "drawing more cards",
+        by=("R-30",),
+        code=(CARDS + "no_card", HANDS + "_judge_hit", CARDS + "dealer_draws"),
+        journal=("hit", "stand", "refused"),
+        left_out="in part: (a)3 on was not at hand, nor the dealer's drawing: that goes by R-34, a "
+        "soft 17 counts 17",
+    ),
     Rule("13:69F-2.13", P, "one to three players on one box", by=("R-30",)),
     Rule("13:69F-2.14", P, "one player on several boxes, where the house permits it", by=("R-30",)),
     Rule(
@@ -53,9 +81,11 @@ INDEX: tuple[Rule, ...] = (
     Rule(
         "13:69F-2.16",
         P,
-        "21 in five cards is paid 2 to 1",
+        "21 in five cards is paid 2 to 1, unless the dealer has blackjack or 21",
         code=(CARDS + "settle",),
         journal=("settlement",),
+        left_out="in part: (b) was not at hand: against blackjack it is not settled; against 21 it is a tie, "
+        "as other hands",
     ),
     Rule(
         "13:69F-2.17", P, "one of three additional wagers, where the progressive is not offered", by=("R-40",)
@@ -104,8 +134,10 @@ INDEX: tuple[Rule, ...] = (
         P,
         "each player wagers before the first card of a round",
         by=("R-24",),
-        code=("controller.table.judges:_judge_bets_closed",),
-        journal=("bets_closed",),
+        code=("controller.table.judges:_judge_bets_closed", CARDS + "settle"),
+        journal=("bets_closed", "settlement"),
+        left_out="in part: of ties nothing was at hand; they are a push, and blackjack beats any other 21 "
+        "(recalled)",
     ),
     Rule(
         "13:69F-2.4",
@@ -138,14 +170,23 @@ INDEX: tuple[Rule, ...] = (
         by=("R-25",),
     ),
     Rule(
-        "13:69F-2.8", P, "surrender after the first two cards", by=("R-30",), code=(CARDS + "no_surrender",)
+        "13:69F-2.8",
+        P,
+        "surrender after the first two cards",
+        by=("R-30",),
+        code=(CARDS + "no_surrender", HANDS + "_judge_surrender", CARDS + "settle"),
+        journal=("surrender", "settlement"),
+        left_out="in part: whether a natural of the dealer takes the whole wager was not at hand: such a "
+        "round is not settled",
     ),
     Rule(
         "13:69F-2.9",
         P,
         "insurance while the dealer shows an ace",
         by=("R-30",),
-        code=(CARDS + "no_insurance",),
+        code=(CARDS + "no_insurance", HANDS + "_judge_insurance", CARDS + "settle_insurance"),
+        journal=("insurance", "settlement"),
+        left_out="in part: its stake and odds were not at hand: half the wager at 2 to 1, as everywhere",
     ),
     Rule("13:69F-20.1", P, "words of three-card poker", left_out=POKER_PLAY),
     Rule("13:69F-20.10", P, "players look at their cards themselves and alone", left_out=POKER_PLAY),
