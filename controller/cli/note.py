@@ -94,6 +94,10 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     yield row("phase", f"{phase}: {PHASES.get(s['phase'], 'see `cutcard machine`')}")
     if s["round"]:
         yield row("round", _round(s["round"], counted=s["shoe"]["device"] is not None))
+        if s["round"]["hands"]:
+            yield row("hands", "; ".join(map(_hand, s["round"]["hands"])))
+    if s["settlement"]:
+        yield row("settled", _settlement(s["settlement"]))
     yield row("shoe", _shoe(s))
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
@@ -133,6 +137,30 @@ def _round(round_: Answer, *, counted: bool) -> str:
     words = f"{where}, {_count(dealt, 'card')}" if counted else where
     owed = "; the dealer's second card is owed or came late: cards stay hidden until the round is settled"
     return words + owed if round_["owed"] else words
+
+
+def _hand(hand: Answer) -> str:
+    total = (
+        "total not known" if hand["total"] is None else f"{'soft ' if hand['soft'] else ''}{hand['total']}"
+    )
+    return f"{hand['hand']} {total}, {hand['state']}{', insured' if hand['insured'] else ''}"
+
+
+def _settlement(found: Answer) -> str:
+    """How the last round ended, in the order in which it is settled, or why nobody can tell."""
+    if "why" in found:
+        return f"round {found['round']}: nobody can tell: {found['why']}"
+    dealer = found["dealer"]
+    house = "the dealer's hand unturned" if dealer is None else f"dealer {dealer['total']}"
+    house += " (a natural)" if dealer and dealer["natural"] else ""
+    hands = [f"{h['hand']} {_ends(h)}{', doubled' if h['doubled'] else ''}" for h in found["hands"]]
+    insured = [f"insurance of box {i['box']} {_ends(i)}" for i in found["insurance"]]
+    return f"round {found['round']}, {house}: {'; '.join([*hands, *insured])}"
+
+
+def _ends(wager: Answer) -> str:
+    words = {"win": "wins", "lose": "loses", "push": "is a push", "surrender": "loses half"}
+    return " ".join(filter(None, (words[wager["outcome"]], wager["odds"])))
 
 
 def _shoe(s: Answer) -> str:

@@ -124,7 +124,6 @@ def state_holds(rules: TableRules, state: TableState, room: Room) -> None:
         check(not device.held or state.phase is Phase.SIDE_WAGERS, "R-37: unlocked once they are settled")
 
 
-
 # --- at every step ---
 
 

@@ -100,6 +100,7 @@ def test_the_hand_farthest_right_is_played_to_its_end_first():
     night = Played(Ties.PUSH)
     night.round("5S 9D 6C 7S 8D TC")
     assert night.no("hit", box="2") == ("not_its_turn", "13:47-20.22(g)5ii")
+    assert night.no("stand", box="3") == ("no_wager_there", "13:47-20.22(g)10i")
 
 
 @pytest.mark.rule("R-30", "13:69F-2.10")

@@ -1,0 +1,69 @@
+"""Hands and settlements as `status` tells them to people."""
+
+import pytest
+
+from controller.table.blackjack import Ties
+from tests.support.felt_hands import Played
+from tests.unit.test_cli_note import bench_with, shown
+
+
+def rows(t: Played, *names: str) -> list[str]:
+    return [line for line in shown(bench_with(t)) if line.split()[0] in names]
+
+
+@pytest.mark.rule("R-30")
+def test_each_hand_with_its_total_and_then_what_it_wins():
+    t = Played()
+    t.round("TS 8D 6C 5S 8H TC")
+    t.tap("hit")
+    t.cards("4H")
+    assert rows(t, "hands") == ["hands       box 1 19, plays; box 2 16, waits"]
+    t.tap("stand")
+    t.tap("split", box="2")
+    t.cards("3S")
+    assert rows(t, "round", "hands", "settled") == [
+        "round       boxes 1 and 2, 8 cards",
+        "hands       box 1 19, stood; box 2/1 11, plays; box 2/2 8, waits",
+    ]
+    t.tap("double")
+    t.cards("9S AS")
+    assert rows(t, "hands") == ["hands       box 1 19, stood; box 2/1 20, doubled; box 2/2 soft 19, plays"]
+    t.tap("stand")
+    t.cards("3D")
+    t.tap("round_settled")
+    assert rows(t, "hands", "settled") == [
+        "settled     round 1, dealer 19: box 2/2 is a push; box 2/1 wins 1 to 1, doubled; box 1 is a push"
+    ]
+
+
+def test_insurance_naturals_and_a_surrender():
+    t = Played()
+    t.round("AS 8D AC KS 7H 9C")
+    t.tap("insurance", box="1")
+    t.tap("surrender", box="2")
+    assert rows(t, "hands") == ["hands       box 1 soft 21, over, insured; box 2 15, surrendered"]
+    t.tap("round_settled")
+    assert rows(t, "settled") == [
+        "settled     round 1, dealer 20: box 2 loses half; box 1 wins 3 to 2; insurance of box 1 loses"
+    ]
+    t.round("TS AC KS KC", boxes="1")
+    t.tap("insurance", box="1")
+    t.tap("round_settled")
+    assert rows(t, "settled") == [
+        "settled     round 2, dealer 21 (a natural): box 1 loses; insurance of box 1 wins 2 to 1"
+    ]
+
+
+def test_a_hand_nobody_turned_up_and_a_round_nobody_can_tell():
+    t = Played(Ties.PUSH)
+    t.round("TS 6C 6H TC", boxes="1")
+    t.tap("hit")
+    t.cards("TD")
+    t.tap("round_settled")
+    assert rows(t, "settled") == ["settled     round 1, the dealer's hand unturned: box 1 loses"]
+    t.round("TS 6C 6H TC", boxes="1")
+    t.tap("hit")
+    t.tap("round_settled")
+    assert rows(t, "settled") == [
+        "settled     round 2: nobody can tell: box 1 was not played to its end",
+    ]
