@@ -22,7 +22,7 @@ from controller.config_file import Batch, Cards, Device, File, Rules, Table, rea
 from controller.table import eligibility, modes
 from controller.table.blackjack import Ties
 from controller.table.eligibility import DeckFloor, Problem
-from controller.table.modes import Asked
+from controller.table.modes import Asked, Mode
 from controller.table.profiles import (
     BatchRules,
     Burn,
@@ -112,10 +112,11 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     counts = [file.cards.decks_per_batch if b.decks is None else b.decks for b in file.cards.batch]
     specs, device_problems = config_devices.of(file.devices)
     asked = _asked(file, counts, specs)
+    mode = modes.MODES.get((file.table.profile, file.table.mode), modes.Mode())
     problems = [
         *_table(file.table),
         *_rules(file.rules),
-        *_cards(file.cards, double_shoe=_double_shoe(file.devices, specs)),
+        *_cards(file.cards, mode, double_shoe=asked.double),
         *modes.judge(asked),
         *device_problems,
         *config_devices.own_keys(file.devices, specs),
@@ -154,7 +155,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         cutting_card_tolerance=table.cutting_card_tolerance,
         burn_on_dealer_change=table.burn_on_dealer_change
         and modes.reads(here, "table.burn_on_dealer_change"),
-        burn=Burn(switches.burn) if modes.reads(here, "rules.burn") else modes.MODES[here].burn,
+        burn=Burn(switches.burn) if modes.reads(here, "rules.burn") else mode.burn,
         ties=Ties(table.ties),
         player_card_down=CardDown(table.player_card_down),
         cutting_card=any(batch.cutting_card for batch in batches),
@@ -245,7 +246,7 @@ def _double_shoe(devices: Mapping[str, Device], specs: Mapping[str, DriverSpec |
     return any(device.sides == 2 and roles[name] == "shoe" for name, device in devices.items())
 
 
-def _cards(cards: Cards, *, double_shoe: bool) -> Iterator[Problem]:
+def _cards(cards: Cards, mode: Mode, *, double_shoe: bool) -> Iterator[Problem]:
     if cards.decks_per_batch is None and any(b.decks is None for b in cards.batch or [Batch()]):
         yield Problem("is missing: the number of decks in each batch", key="cards.decks_per_batch")
     for index, batch in enumerate(cards.batch):
@@ -257,7 +258,14 @@ def _cards(cards: Cards, *, double_shoe: bool) -> Iterator[Problem]:
         yield Problem("two batches have the same id", key="cards.batch")
     backs = [batch.back for batch in cards.batch]
     own = [batch.cutting_card for batch in cards.batch]
-    yield from eligibility.cutting_cards(cards.cutting_card, own, backs, cards.edge, double_shoe=double_shoe)
+    yield from eligibility.cutting_cards(
+        cards.cutting_card,
+        own,
+        backs,
+        cards.edge,
+        double_shoe=double_shoe,
+        clause=mode.clauses.get("cutting_card"),
+    )
 
 
 def _asked(file: File, counts: list[int | None], specs: Mapping[str, DriverSpec | None]) -> Asked:

@@ -6,7 +6,7 @@ it are then left out, so that one mistake does not hide or invent another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -147,41 +147,35 @@ def cutting_cards(
     edge: str | None,
     *,
     double_shoe: bool,
+    clause: str | None,
 ) -> list[Problem]:
     """R-02, R-51: `common` is in use with every batch; a double shoe has one a side, each batch its `own`.
 
-    Whether `common` may be missing is judged elsewhere.
+    Whether `common` may be missing is judged elsewhere; `clause` is what its colour goes by.
     """
+    here, why = clause, "one cutting card is in use: cards.cutting_card names it"
     if double_shoe:
-        clause, why = DOUBLE_SHOE, "a double shoe has one a side: each batch names its own instead"
-    else:
-        clause, why = "13:69F-2.2(a)", "one cutting card is in use: cards.cutting_card names it"
+        here, why = DOUBLE_SHOE, "a double shoe has one a side: each batch names its own instead"
     places = [("cards.cutting_card", common, not double_shoe)]
     places += [(f"cards.batch[{n}].cutting_card", colour, double_shoe) for n, colour in enumerate(own, 1)]
     found = []
     for key, colour, wanted in places:
         if colour is None and wanted and double_shoe:
-            found.append(Problem("is missing: the colour of the cutting card", clause, key))
+            found.append(Problem("is missing: the colour of the cutting card", here, key))
         elif colour is not None and not wanted:
-            found.append(Problem(why, clause, key))
-        else:
-            found += [replace(problem, key=key) for problem in cutting_card(colour, backs, edge)]
+            found.append(Problem(why, here, key))
+        elif colour is not None:
+            found += [Problem(text, clause, key) for text in _alike(colour, backs, edge)]
     return found
 
 
-def cutting_card(colour: str | None, backs: Sequence[str | None], edge: str | None) -> list[Problem]:
-    """R-02: readily distinguishable from every back and from the edge of the cards."""
-    if colour is None:
-        return []
-    found, key = [], "cards.cutting_card"
+def _alike(colour: str, backs: Sequence[str | None], edge: str | None) -> Iterator[str]:
+    """What a cutting card of this colour could be taken for."""
     worn = dict.fromkeys(_colour(back) for back in backs if back is not None)
     if _colour(colour) in worn:
-        text = f"the cutting card is {colour} like the backs of a batch: take another colour"
-        found.append(Problem(text, "13:69F-2.2(a)", key))
+        yield f"the cutting card is {colour} like the backs of a batch: take another colour"
     if edge is not None and _colour(colour) == _colour(edge):
-        text = f"the cutting card is {colour} like the edges of the cards: take another"
-        found.append(Problem(text, "13:69F-2.2(a)", key))
-    return found
+        yield f"the cutting card is {colour} like the edges of the cards: take another"
 
 
 def _colour(name: str) -> str:

@@ -100,7 +100,10 @@ MODES: Mapping[tuple[str, str], Mode] = {
         shuffler=Need.MAY,
         burn=Burn.NEVER,
         wagers=False,
-        clauses=dict.fromkeys(("decks", "batches", "backs", "shuffler", "cutting_card"), "13:69F-23.2(b)"),
+        clauses={
+            **dict.fromkeys(("decks", "batches", "backs", "shuffler"), "13:69F-23.2(b)"),
+            "cutting_card": "13:69F-20.2",
+        },
     ),
     CASINO_NIGHT: Mode(
         boxes=(7,),
@@ -202,14 +205,17 @@ def judge(asked: Asked) -> Iterator[Problem]:
     yield from _game(mode, asked)
     yield from _cards(mode, asked)
     yield from _machines(mode, asked)
-    for key in READ_BY:
-        if key in asked.given and not reads((asked.profile, asked.mode), key):
-            yield Problem(f"nothing reads this in mode {asked.mode} of {asked.profile}: take it out", key=key)
+    yield from _keys(asked)
 
 
 def readings(asked: Asked) -> Iterator[str]:
     """What the regulator should confirm: readings that this table stands on and the texts leave open."""
     row = (asked.profile, asked.mode)
+    if asked.floor is DeckFloor.TOTAL:
+        yield (
+            "rules.deck_floor: 13:69F-2.2(a) does not say whose decks its floors count; read here as those "
+            "of both batches (R-03)"
+        )
     if row == HAND and not asked.hand_backs_differ:
         yield (
             "rules.hand_backs_differ: 13:69F-2.2(d) asks for different backs from two decks on; read here "
@@ -227,6 +233,15 @@ def readings(asked: Asked) -> Iterator[str]:
         )
     if row == CASINO_NIGHT and asked.burn == Burn.EACH_LOAD:
         yield "rules.burn: 13:47-20.22(g)6 burns after the bets; read here as once a shoe or deck (R-79)"
+
+
+def _keys(asked: Asked) -> Iterator[Problem]:
+    for key in READ_BY:
+        if key in asked.given and not reads((asked.profile, asked.mode), key):
+            yield Problem(f"nothing reads this in mode {asked.mode} of {asked.profile}: take it out", key=key)
+    cycles = "shuffler" in asked.roles or asked.mode == "continuous" or not asked.known
+    if "rules.least_cycle_s" in asked.given and not cycles:
+        yield Problem("nothing reads this without a shuffler: take it out", key="rules.least_cycle_s")
 
 
 def _game(mode: Mode, asked: Asked) -> Iterator[Problem]:
@@ -288,7 +303,7 @@ def _machines(mode: Mode, asked: Asked) -> Iterator[Problem]:
         text = "this mode needs a shoe that shuffles by itself"
         if asked.shuffles:
             text = "a shoe that shuffles by itself is for mode continuous"
-        yield Problem(text, "13:69F-2.21", "devices")
+        yield Problem(text, "13:69F-2.21" if asked.profile == CASINO else "13:47-20.22(g)6", "devices")
     if asked.double and (asked.profile, asked.mode) != TWO_BATCH:
         yield Problem("a double shoe is for mode two-batch-shoe", DOUBLE_SHOE, "devices")
     if len(asked.backs) == 2 and mode.shuffler is Need.MAY and "shuffler" not in asked.roles and asked.known:

@@ -114,10 +114,12 @@ FORBIDDEN: list[tuple[str, Callable[[Case], bool]]] = [
     # 2.21: the continuous shuffler.
     ("13:69F-2.21", lambda c: c.played == "continuous" and "continuous" not in c.devices),
     ("13:69F-2.21", lambda c: c.played == "continuous" and ("shuffler" in c.devices or c.cutting_card)),
-    ("13:69F-2.21", lambda c: c.played != "continuous" and "continuous" in c.devices),
+    ("13:69F-2.21", lambda c: c.played not in ("continuous", "night") and "continuous" in c.devices),
+    ("13:47-20.22(g)6", lambda c: c.night and "continuous" in c.devices),
     # 23.2(b): one deck a round.
     ("13:69F-23.2(b)", lambda c: not c.night and (c.mode == "deck-per-round") == (c.game == "blackjack")),
-    ("13:69F-23.2(b)", lambda c: c.played == "deck-per-round" and (c.decks != 1 or not c.cutting_card)),
+    ("13:69F-23.2(b)", lambda c: c.played == "deck-per-round" and c.decks != 1),
+    ("13:69F-20.2", lambda c: c.played == "deck-per-round" and not c.cutting_card),
     ("13:69F-23.2(b)", lambda c: c.played == "deck-per-round" and len(c.backs) not in (1, 2)),
     (
         "13:69F-23.2(b)",

@@ -122,6 +122,7 @@ UNREAD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("table.burn_on_dealer_change", NIGHT, {"table": {"burn_on_dealer_change": True}}),
     ("table.cutting_card_tolerance", NIGHT, {"table": {"cutting_card_tolerance": 3}}),
     ("rules.cut", {"mode": "continuous"}, {"rules": {"cut": "always"}}),
+    ("rules.least_cycle_s", NIGHT, {"rules": {"least_cycle_s": 0}}),
     ("table.first_card", {"mode": "continuous"}, {"table": {"first_card": "play-one-round"}}),
 ]
 
@@ -140,3 +141,26 @@ def test_a_burn_once_a_shoe_at_a_casino_night_is_flagged() -> None:
     assert built("red", 2, {}, table=NIGHT).notes == ()
     (problem,) = refused("red", 2, {}, table=NIGHT, rules={"burn": "never"})
     assert problem.text == "there is no burn 'never'; known are each-round, each-load"
+
+
+@pytest.mark.rule("R-79")
+def test_no_clause_of_the_casinos_is_cited_at_a_casino_night() -> None:
+    found = refused(
+        "red blue",
+        9,
+        {**DRIVERS, "reader": "hole-card-reader"},
+        table={**NIGHT, "game": "asia-poker", "boxes": 5, "wagers": ["match-the-dealer", "in-between"]},
+        cards={"cutting_card": "red", "edge": "red"},
+    )
+    found += refused("red", 1, {"shoe": "managed-continuous"}, table=NIGHT)
+    assert len(found) > 8
+    clauses = {problem.clause for problem in found if problem.clause is not None}
+    assert {clause.partition("(")[0] for clause in clauses} == {"13:47-20.22"}
+
+
+@pytest.mark.rule("R-03")
+def test_a_floor_that_counts_both_batches_is_flagged() -> None:
+    found = built(
+        "red blue", 4, DRIVERS, table={"wagers": ["match-the-dealer"]}, rules={"deck_floor": "total"}
+    )
+    assert [note.partition(":")[0] for note in found.notes] == ["rules.deck_floor"]

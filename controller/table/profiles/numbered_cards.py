@@ -23,7 +23,7 @@ CARDS: tuple[Rule, ...] = (
         "counted as a card",
         clause="13:69F-2.2(a)",
         code=(
-            T + "eligibility:cutting_card",
+            T + "eligibility:cutting_cards",
             T + "shoe_events:_cutting_card",
             T + "judges:_judge_insert",
         ),
