@@ -16,6 +16,7 @@ from controller.factlog import FactLog
 from controller.log import Log, where
 from controller.record import CHECKPOINT, Entry, JournalError
 from controller.seal import SealError
+from controller.table.clauses import clause
 from controller.table.draft import Decision
 from controller.table.evolve import evolve
 from controller.table.inputs import (
@@ -33,7 +34,7 @@ from controller.table.inputs import (
 from controller.table.machine import Disagreement, TableMachine
 from controller.table.phases import TAPS
 from controller.table.profiles import TableRules
-from controller.table.rules import CLAUSES, decide, expected
+from controller.table.rules import decide, expected
 from controller.table.state import TableState, initial
 from controller.times import Times, kept, looked_up
 from firmware_bridge.link import NotSent
@@ -239,7 +240,9 @@ class Service:
                 return Refusal("unknown_event", why, None, expected(self.rules, state))
             if not access.may(item.roles, item.event):
                 why = f"{item.event} is the right of {' or '.join(access.who_may(item.event))}"
-                return Refusal("not_allowed", why, CLAUSES.get(item.event), expected(self.rules, state))
+                return Refusal(
+                    "not_allowed", why, clause(self.rules, item.event), expected(self.rules, state)
+                )
             seq = None if item.key is None else state.keys.get(item.key)
             if seq is not None:
                 return self._repeated(burst, item, seq)
@@ -252,7 +255,7 @@ class Service:
         if first.kind == item.event:
             return seq
         why = f"the id {item.key!r} was used for {first.kind}: give every event an id of its own"
-        return Refusal("key_used", why, CLAUSES.get(item.event), expected(self.rules, burst.state))
+        return Refusal("key_used", why, clause(self.rules, item.event), expected(self.rules, burst.state))
 
     def _refused(self, burst: _Burst, item: Input, refusal: Refusal) -> Decision:
         """The fact of a refusal, unless the fact before it says the same: nobody fills the disk."""

@@ -302,6 +302,30 @@ def test_law_7_a_players_card_that_lies_face_down_is_sealed_until_the_round_is_s
     assert sum(t.state.shoe.unseen.values()) == 1
 
 
+@pytest.mark.rule(f"{NIGHT}(g)6", "R-63")
+@pytest.mark.parametrize(
+    ("down", "hidden"), [(CardDown.FIRST, (0, 1, 2, 6)), (CardDown.SECOND, (0, 4, 5, 6))]
+)
+def test_law_7_what_lies_face_down_makes_no_difference_outside(
+    down: CardDown, hidden: tuple[int, ...]
+) -> None:
+    told = []
+    for turn in (0, 1):
+        t = opened(night_shoe(player_card_down=down))
+        places = [len(t.stack) - 1 - n for n in hidden]
+        cards = [t.stack[place] for place in places]
+        for place, card in zip(places, cards[turn:] + cards[:turn], strict=True):
+            t.stack[place] = card
+        begin(t, "2,4")
+        seen = []
+        while t.state.phase is not Phase.PLAYING:
+            t.draw()
+            seen.append(snapshot(t.rules, t.state))
+        seen.append(snapshot(t.rules, t.state))
+        told.append((seen, [(f.kind, f.data) for f in t.facts]))
+    assert told[0] == told[1]
+
+
 @pytest.mark.rule(f"{NIGHT}(g)6", "R-36")
 def test_a_box_left_out_moves_the_cards_that_lie_face_down() -> None:
     t = opened(night_shoe(player_card_down=CardDown.SECOND))

@@ -6,6 +6,7 @@ from controller import access
 from controller.table import rules as judge
 from controller.table.args import other_person
 from controller.table.checkpoint import checkpoint, restore
+from controller.table.clauses import CLAUSES
 from controller.table.inputs import OperatorEvent, Role
 from controller.table.people import stage
 from controller.table.phases import TAPS, TRANSITIONS, Phase
@@ -154,8 +155,8 @@ def test_the_second_of_two_people_is_another_one() -> None:
 
 
 def test_every_event_has_a_clause_and_roles() -> None:
-    assert set(TAPS) <= set(judge.CLAUSES)
-    assert set(judge.CLAUSES) <= access.EVENTS
+    assert set(TAPS) <= set(CLAUSES)
+    assert set(CLAUSES) <= access.EVENTS
     assert set(TAPS) <= access.EVENTS
     for role in (Role.DEALER, Role.SUPERVISOR, Role.TECHNICIAN):
         assert access.may(frozenset({role}), "acknowledge")
@@ -170,7 +171,7 @@ def test_every_tap_out_of_its_phase_is_refused_with_a_clause_and_what_is_expecte
         right = {row.trigger for row in TRANSITIONS if row.tap and t.state.phase in row.sources}
         for event in set(TAPS) - right:
             refusal = t.refused(event, frozenset(Role))
-            assert (refusal.code, refusal.clause) == ("unexpected", judge.CLAUSES[event])
+            assert (refusal.code, refusal.clause) == ("unexpected", CLAUSES[event])
             assert refusal.expected == judge.expected(t.rules, t.state)
             refused.add(event)
     anywhere = {row.trigger for row in TRANSITIONS if row.tap and set(row.sources) == set(Phase)}
