@@ -145,6 +145,8 @@ def _judge_card(
         draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
     if seen and not foreign and (why := patterns.found(shoe.order, state.batches[shoe.batch].orders)):
         draft.latch("order_pattern", why, batch=shoe.batch)
+    if rules.stacks and to not in (STRAY, STUB) and shoe.told > shoe.asked:
+        draft.latch("card_out_of_turn", "a card came that was not asked for: look at the last stack")
     if to == STRAY:
         draft.latch("card_out_of_turn", f"a card left the shoe in phase {state.phase.value}")
 

@@ -67,6 +67,9 @@ class Poker(Table):
     def deal(self, boxes: str = "1,2,5") -> None:
         self.tap("bets_closed", boxes=boxes)
         while self.phase == "dealing":
+            if self.rules.stacks and self.state.shoe.told >= self.state.shoe.asked:
+                self.tap("dispense")
+                self.end(Done({"count": 0}))
             self.draw()
 
     def finish(self, **said: Any) -> None:
@@ -550,6 +553,28 @@ def test_one_stack_a_position_then_the_stub_and_the_next_only_when_the_last_is_w
     assert asked == [(3, 0), (3, 3), (3, 6), (43, 9)]
     assert stacks.refused("dispense").code == "shoe_empty"
     stacks.tap("collect_rack", gauge="full", stub=43)
+    assert stacks.codes == []
+
+
+@pytest.mark.rule("R-53")
+def test_a_card_that_nobody_asked_for_is_a_supervisors_to_decide(stacks):
+    stacks.tap("bets_closed", boxes="1,2")
+    stacks.tap("dispense")
+    stacks.end(Done({"count": 3}))
+    for _ in range(3):
+        stacks.draw()
+    assert stacks.codes == []
+    stacks.draw()
+    assert stacks.codes == ["card_out_of_turn"]
+    stacks.tap("void_round", SUPERVISOR, reason="misdeal")
+    stacks.tap("dispense")
+    assert stacks.effects[-1].args == {"count": 48, "drawn": 4}
+    stacks.end(Done({"count": 48}))
+    stacks.tap("clear", SUPERVISOR, fault=stacks.state.faults[0].id)
+    while stacks.stack:
+        stacks.draw()
+    stacks.event(ev.ShoeEmpty)
+    stacks.tap("collect_rack", gauge="full", stub=48)
     assert stacks.codes == []
 
 
