@@ -27,15 +27,15 @@ PREPARATION = ("inspect", "verify", "spread", "player_inspected", "wash")
 class Acts:
     """One dealer at one table; `play` is the script of a mode.
 
-    `draws` are the dealer's own draws round by round; `script_draws` overrides what his hole card says.
+    `decisions` is what people decided by the cards that they saw; `made` overrides it, whatever they see.
     """
 
     def __init__(
-        self, felt: Felt, view: View, seed: object, shoes: int, script_draws: Sequence[int] | None = None
+        self, felt: Felt, view: View, seed: object, shoes: int, made: Sequence[bool] | None = None
     ) -> None:
         self.felt, self.view, self.shoes = felt, view, shoes
-        self.draws: list[int] = []
-        self.script_draws = script_draws
+        self.decisions: list[bool] = []
+        self.made = made
         self.random = Random(f"{seed}/dealer")
         self.players = Random(f"{seed}/players")
         self.last_boxes: list[int] = []
@@ -43,6 +43,12 @@ class Acts:
     def play(self) -> Script:
         """Everything from opening to closing."""
         raise NotImplementedError
+
+    def decide(self, wanted: bool) -> bool:
+        """Whether somebody does something that his cards may call for."""
+        made = wanted if self.made is None else self.made[len(self.decisions)]
+        self.decisions.append(made)
+        return made
 
     # Devices and batches
 

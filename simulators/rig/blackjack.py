@@ -68,13 +68,15 @@ class Blackjack(Acts):
             yield Pause(SETTLE_S)
             yield Tap("side_wagers_settled")
         hole = yield from self.draw("dealer")
-        natural = yield from self.look(mine[0])
+        natural = yield from self.look(mine[0], hole or "")
         yield from self.dealt()
         for place, hand in hands.items():
-            while not natural and total(hand)[0] != 21 and player_draws(hand, mine[0]):
+            while not natural and self.decide(total(hand)[0] != 21 and player_draws(hand, mine[0])):
                 hand.append((yield from self.must_draw(place)))
         mine.append(hole or "")
-        yield from self.own_hand(mine, all_bust=all(total(hand)[0] > 21 for hand in hands.values()))
+        all_bust = all(total(hand)[0] > 21 for hand in hands.values())
+        while self.decide(not all_bust and dealer_draws(mine)):
+            mine.append((yield from self.must_draw("dealer")))
         yield Pause(SETTLE_S)
         yield Tap("round_settled", {"cards": self.felt.laid()} if rules.by_eye else {})
         self.felt.pick_up()
@@ -84,20 +86,16 @@ class Blackjack(Acts):
         """What is done once the initial deal is finished."""
         yield from ()
 
-    def look(self, up: str) -> Generator[Step, None, bool]:
-        """R-25: with an ace or ten up, whether the reader tells that the dealer has a natural."""
-        if self.felt.rules.reader is None or up[0] not in "ATJQK":
+    def look(self, up: str, hole: str) -> Generator[Step, None, bool]:
+        """R-25: with an ace or ten up, whether the dealer has a natural, as far as anybody may look.
+
+        A reader tells; at a casino night the dealer looks at the card himself (13:47-20.22(g)8).
+        """
+        rules = self.felt.rules
+        if up[0] not in "ATJQK":
             return False
+        if rules.reader is None:
+            return rules.night and self.decide(total([up, hole])[0] == 21)
         natural = self.felt.look()
         yield None
         return natural
-
-    def own_hand(self, hand: list[str], *, all_bust: bool) -> Script:
-        before = len(hand)
-        if self.script_draws is not None:
-            for _ in range(self.script_draws[len(self.draws)]):
-                hand.append((yield from self.must_draw("dealer")))  # noqa: PERF401 - each waits for its fact
-        elif not all_bust:
-            while dealer_draws(hand):
-                hand.append((yield from self.must_draw("dealer")))
-        self.draws.append(len(hand) - before)

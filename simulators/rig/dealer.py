@@ -34,7 +34,7 @@ _FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
 
 
 class Dealer:
-    """Plays `shoes` shoes. `draws` (the dealer's own draws round by round) overrides what the hole says.
+    """Plays `shoes` shoes. `made` are decisions that are taken whatever the cards say.
 
     `unhurried` false saves time by resting once a round instead of after each card.
     """
@@ -46,11 +46,11 @@ class Dealer:
         seed: object,
         shoes: int,
         *,
-        draws: Sequence[int] | None = None,
+        made: Sequence[bool] | None = None,
         unhurried: bool = False,
     ) -> None:
         self.felt, self.view = felt, view
-        self.acts = SCRIPTS[felt.rules.mode](felt, view, seed, shoes, draws)
+        self.acts = SCRIPTS[felt.rules.mode](felt, view, seed, shoes, made)
         self.done = False
         self._seed = seed
         self._unhurried = unhurried

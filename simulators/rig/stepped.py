@@ -48,7 +48,7 @@ class Stepped:
         shoes: int = 1,
         *,
         shoe: str = MANAGED_SHOE,
-        draws: Sequence[int] | None = None,
+        made: Sequence[bool] | None = None,
         log: Log | None = None,
         devices: Callable[[Mapping[str, Commander]], Mapping[str, Commander]] = lambda ports: ports,
     ) -> None:
@@ -56,7 +56,7 @@ class Stepped:
         self.clock = VirtualClock()
         self.felt = Felt(rules, seed, shoe=shoe)
         self.view = View()
-        self.dealer = Dealer(self.felt, self.view, seed, shoes, draws=draws)
+        self.dealer = Dealer(self.felt, self.view, seed, shoes, made=made)
         self.hosts = {name: MemoryHost(wire, name) for name, wire in self.felt.wires.items()}
         self.outputs: list[str] | None = None
         self._drivers = {rules.shuffler: SHUFFLER, rules.reader: READER, rules.shoe: shoe}

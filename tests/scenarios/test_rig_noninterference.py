@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.irregular_shoe import Irregular
-from tests.support.twice import Run, played_twice
+from tests.support.twice import Night, Run, played_twice
 
 
 @pytest.mark.rule("R-63")
@@ -36,6 +36,14 @@ def test_unseen_cards_change_no_output_of_a_shoe_in_which_everything_goes_wrong(
         kinds = {entry.fact.kind for entry in first.world.journal.entries()}
         assert kinds >= {"drawn_in_error", "dealer_skipped", "void_round", "reshuffle_by_hand"}
         assert len(first.unseen) >= 8 <= len(first.later)
+
+
+@pytest.mark.rule("R-63", "R-79")
+@pytest.mark.parametrize(("decks", "seed"), [(1, 30), (2, 31)])
+def test_a_players_card_that_lies_face_down_changes_no_output(decks: int, seed: int) -> None:
+    first = played_twice(decks, seed, kind=Night)
+    deals = first.world.view.rounds * 2
+    assert len(first.unseen) > deals
 
 
 def test_the_outputs_do_show_what_may_be_seen() -> None:

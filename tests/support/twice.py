@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import structlog
 
 from controller.render import entry_json
-from controller.table.profiles import BatchRules, TableRules
+from controller.table.profiles import BatchRules, Burn, CardDown, TableRules
+from devices.events import Sense
 from devices.registry import load
 from simulators.hosts.memory_host import Endpoint
 from simulators.models.cards import Card
@@ -47,14 +48,14 @@ class Run:
         self.seed, self.twin = seed, twin
         self.unseen: list[int] = []
         senses = load(shoe).senses
-        rules = TableRules("BJ-07", 7, decks, BATCHES, settle_first=True, shoe_senses=senses)
+        rules = self.rules(decks, senses)
         log = both_levels(self.info, self.debug)
-        draws = None if twin is None else twin.world.dealer.acts.draws
+        made = None if twin is None else twin.world.dealer.acts.decisions
         with redirect_stdout(self.printed), redirect_stderr(self.printed):
-            self.world = Stepped(rules, seed, 1, shoe=shoe, draws=draws, log=log)
+            self.world = Stepped(rules, seed, 1, shoe=shoe, made=made, log=log)
             self.lines = self.world.listen()
             self.sent = {name: sent_to(host.endpoint) for name, host in self.world.hosts.items()}
-            self.world.run(lambda: self.world.view.phase == "burn_due" and not self.world.felt.shoe.empty)
+            self.world.run(lambda: not self.world.felt.shoe.empty)
             self.order = [card for card in self.world.felt.shoe.contents() if isinstance(card, Card)]
             self.permute(unseen if twin is None else twin.unseen)
             self.play()
@@ -68,6 +69,9 @@ class Run:
             "wire": self.sent,
             "show": shown,
         }
+
+    def rules(self, decks: int, senses: frozenset[Sense]) -> TableRules:
+        return TableRules("BJ-07", 7, decks, BATCHES, settle_first=True, shoe_senses=senses)
 
     def play(self) -> None:
         """The rig's dealer plays the shoe."""
@@ -95,18 +99,33 @@ class Run:
             shoe.swap_in(places[index], card)
 
     def watch_draws(self) -> None:
-        """Note which cards of the shoe nobody sees: burn, the dealer's second card, stub."""
+        """Note which cards of the shoe nobody sees when they come out."""
         felt, draw = self.world.felt, self.world.felt.draw
 
         def watched(place: str) -> Any:
-            count, hand = felt.referee.cards, len(felt.layout.places["dealer"])
+            count, before = felt.referee.cards, len(felt.layout.places.get(place, ()))
             item = draw(place)
-            second = place == "dealer" and hand == 1
-            if isinstance(item, Card) and (place in (BURN, STUB) or second):
+            if isinstance(item, Card) and (place in (BURN, STUB) or self.lies_down(place, before)):
                 self.unseen.append(count)
             return item
 
         felt.draw = watched  # type: ignore[method-assign]
+
+    def lies_down(self, place: str, before: int) -> bool:
+        """Whether a hand's next card, after `before` others, lies face down: the dealer's second one."""
+        return place == "dealer" and before == 1
+
+
+class Night(Run):
+    """A casino night at which each player's second card lies face down."""
+
+    def rules(self, decks: int, senses: frozenset[Sense]) -> TableRules:
+        night: dict[str, Any] = {"profile": "nj-casino-night", "mode": "manual-shoe", "shuffler": None}
+        night |= {"burn": Burn.EACH_ROUND, "player_card_down": CardDown.SECOND, "shoe_senses": senses}
+        return TableRules("CN-01", 7, decks, BATCHES[:1], **night)
+
+    def lies_down(self, place: str, before: int) -> bool:
+        return before == 1
 
 
 def turned(cards: Sequence[T]) -> list[T]:
