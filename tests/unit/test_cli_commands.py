@@ -181,10 +181,11 @@ def test_check(cutcard: Cutcard, tmp_path: Path) -> None:
     assert json.loads(cutcard("check", file, "--json").out)["ok"] is True
     file.write_text(CONTRACT.replace("decks_per_batch = 6", "decks_per_batch = 7\nedges = 'white'"))
     bad = cutcard("check", file)
+    seven = "match-the-dealer needs exactly 6 or 8 decks a batch, this table has 7"
     assert bad.code == 2
     assert bad.out.splitlines() == [
         f"{file}: cards.edges: there is no such key; did you mean edge?",
-        f"{file}: match-the-dealer needs exactly 6 or 8 decks a batch, this table has 7 [13:69F-2.2(a)4]",
+        f"{file}: table.wagers: {seven} [13:69F-2.2(a)4]",
     ]
     problems = json.loads(cutcard("check", file, "--json").out)["problems"]
     assert [problem["clause"] for problem in problems] == [None, "13:69F-2.2(a)4"]
