@@ -194,7 +194,7 @@ def _after_count(draft: Draft, before: TableState) -> None:
 def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     device = args.one_of(tap.args, "device", rules.devices)
     data = {"device": device, "batch": None, "moved": 0, "inside": 0, "by": [tap.who]}
-    if hindered := continuous.in_use(rules, state):
+    if hindered := continuous.deals(rules, state):
         return hindered
     if device == rules.shuffler:
         lifted = _cards_out(rules, state, tap)

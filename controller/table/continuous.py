@@ -46,12 +46,23 @@ def replaced(rules: TableRules, event: str) -> Refusal | None:
     return None
 
 
-def in_use(rules: TableRules, state: TableState) -> Refusal | None:
-    """Why nothing is loaded into the machine, and nobody finds it empty, while it is dealt from."""
+def deals(rules: TableRules, state: TableState) -> Refusal | None:
+    """Why nobody may find the machine empty: a batch is dealt from it."""
     if not dealing(rules, state):
         return None
     why = f"batch {state.shoe.batch} is dealt from it: deal it out first (`idle` or `close`)"
     return Refusal("shuffler_not_empty", why, INSTEAD)
+
+
+def in_use(rules: TableRules, state: TableState) -> Refusal | None:
+    """Why nothing is loaded into the machine: it is dealt from, or cards never came out of it."""
+    if not rules.continuous or deals(rules, state):
+        return deals(rules, state)
+    for batch in state.batches.values():
+        if left := batch.at(Place.SHOE):
+            why = f"{left} cards of batch {batch.id} never came out of it: replace that batch first"
+            return Refusal("shoe_not_empty", why, INSTEAD, (f"replace_batch batch={batch.id}",))
+    return None
 
 
 def out_of_service(rules: TableRules, state: TableState) -> Refusal | None:

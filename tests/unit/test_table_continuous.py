@@ -332,6 +332,24 @@ def test_where_the_batch_rule_binds_here_too_the_batches_alternate() -> None:
     assert (table.state.shoe.batch, cards(table, "B")) == ("B", {"shoe": 52})
 
 
+def test_cards_that_never_came_out_keep_the_next_batch_out() -> None:
+    table = ContinuousTable(batches=BATCHES)
+    table.open_to_deal()
+    table.deal("1")
+    while len(table.stack) > 2:
+        table.draw()
+    table.event(ev.ShoeEmpty)
+    table.settle()
+    table.tap("collect_rack", gauge="short")
+    assert set(table.codes) == {"cards_missing", "rack_gauge"}
+    refused = table.refused("load_shuffler", batch="B")
+    assert (refused.code, refused.expected) == ("shoe_not_empty", ("replace_batch batch=A",))
+    table.tap("replace_batch", SUPERVISOR, batch="A")
+    table.used, table.stack = [], []
+    table.load("B")
+    assert table.state.phase is Phase.BETWEEN_ROUNDS
+
+
 # What goes wrong with the machine
 
 
