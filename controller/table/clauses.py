@@ -1,4 +1,4 @@
-"""The clause each operator event goes by; casino nights are a regime of their own."""
+"""The clause each operator event goes by; casino nights are a regime of their own, and so is each game."""
 
 from __future__ import annotations
 
@@ -64,11 +64,27 @@ NIGHT_CLAUSES = {
 }
 """Casino nights are a regime of their own: there no refusal cites a clause of the casinos."""
 
+BLACKJACK = "13:69F-2."
+ONE_DECK = "13:69F-20.5"
+ONE_DECK_CLAUSES = {
+    **dict.fromkeys(("open", "inspect", "verify", "spread", "player_inspected", "wash"), "13:69F-20.4"),
+    **dict.fromkeys(("load_shuffler", "take_from_shuffler", "collect_rack"), "13:69F-23.2(b)"),
+    "load_shoe": "13:69F-20.7",
+    "take_in_hand": "13:69F-20.8",
+    **dict.fromkeys(("card_face_up", "drawn_in_error", "dealer_skipped", "box_skipped"), "13:69F-20.12"),
+    "void_round": "13:69F-20.12",
+}
+"""Three-card poker is the one of the one-deck games whose sections are known by number."""
+
 
 def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | None:
     """What a refusal of the event goes by: the nearer clause, if its judge named one."""
     if not rules.night:
-        return nearer or CLAUSES.get(event)
+        found = nearer or CLAUSES.get(event)
+        if rules.one_deck is None or found is None or not found.startswith(BLACKJACK):
+            return found
+        dealt = event in ("bets_closed", "dispense", "round_settled")
+        return rules.one_deck.clause if dealt else ONE_DECK_CLAUSES.get(event, ONE_DECK)
     found = nearer or CLAUSES.get(event, NIGHT)
     ours = found.startswith((NIGHT, "ANSI"))
     return found if ours else NIGHT_CLAUSES.get(event, NIGHT)

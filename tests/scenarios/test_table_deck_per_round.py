@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
-from controller.table.inputs import Role
-from controller.table.profiles import BatchRules, Burn, CutPolicy
-from controller.table.rules import expected
-from controller.table.state import Place
+from controller.table.inputs import OperatorEvent, Refusal, Role
+from controller.table.machine import TableMachine
+from controller.table.phases import TAPS
+from controller.table.profiles import BatchRules, Burn, CutPolicy, TableRules
+from controller.table.rules import accepts, expected, expected_taps
+from controller.table.state import Place, TableState
 from devices import events as ev
 from devices.events import JOKER
 from firmware_bridge.link import Done, NotSent, Refused, Unknown
 from tests.support.table import Table, table_rules
+from tests.unit.test_table_machine import EXAMPLES
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 ONE = (BatchRules("A", "red"),)
@@ -25,6 +28,12 @@ class Poker(Table):
     def __init__(self, game: str = "three-card-poker", **changes: Any) -> None:
         rules = {"mode": "deck-per-round", "game": game, "burn": Burn.NEVER, **changes}
         super().__init__(table_rules(**rules))
+
+    def refused(self, *args: Any, **said: Any) -> Refusal:
+        """No clause of blackjack is cited at the table of another game."""
+        refusal = super().refused(*args, **said)
+        assert refusal.clause is None or not refusal.clause.startswith("13:69F-2.")
+        return refusal
 
     def fresh(self) -> None:
         self.stack = list(self.rules.deck)
@@ -272,7 +281,7 @@ def test_a_shoe_that_counts_tells_a_card_found_face_up_by_itself():
     poker = alone()
     poker.tap("bets_closed", boxes="1,2")
     refused = poker.refused("card_face_up")
-    assert (refused.code, refused.clause) == ("already_known", "13:69F-2.15(a)")
+    assert (refused.code, refused.clause) == ("already_known", "13:69F-20.12")
 
 
 @pytest.mark.rule("R-54")
@@ -666,3 +675,115 @@ def test_a_shoe_that_started_again_lets_out_no_stack_until_the_cards_are_counted
     stacks.tap("void_round", SUPERVISOR, reason="other")
     stacks.tap("collect_rack", gauge="full", shoe_empty=True)
     assert stacks.codes == ["shoe_rebooted"]
+
+
+# --- nobody plays, and the end ---
+
+
+def clear_shoe(poker: Poker) -> None:
+    while poker.stack:
+        poker.draw()
+    poker.event(ev.ShoeEmpty)
+    poker.tap("collect_rack", gauge="full")
+
+
+@pytest.mark.rule("S8", "R-52")
+def test_an_idle_table_spreads_its_deck_and_goes_on_with_the_other():
+    poker = Poker()
+    poker.first_shoe()
+    poker.tap("idle")
+    clear_shoe(poker)
+    assert poker.phase == "idle"
+    poker.tap("spread", batch="A")
+    poker.tap("resume")
+    poker.complete()
+    poker.take()
+    poker.shuffle("A")
+    poker.to_shoe("B")
+    poker.deal("1")
+    poker.finish()
+    assert (poker.codes, poker.state.batches["A"].uncounted) == ([], 0)
+
+
+@pytest.mark.rule("S10")
+def test_a_table_closes_after_a_round_and_counts_both_decks():
+    poker = Poker()
+    poker.first_shoe()
+    poker.deal("1")
+    poker.tap("round_settled")
+    poker.tap("close")
+    clear_shoe(poker)
+    assert poker.phase == "closing"
+    poker.complete()
+    poker.take()
+    for batch in "AB":
+        poker.tap("count_batch", batch=batch, cards=52)
+    for device in ("shoe", "shuffler"):
+        poker.tap("confirm_empty", SUPERVISOR, device=device)
+    poker.tap("close", SUPERVISOR)
+    assert (poker.phase, poker.codes) == ("closed", [])
+
+
+@pytest.mark.rule("INC-6", "R-56")
+def test_without_its_shuffler_the_decks_are_shuffled_by_hand():
+    poker = Poker(cut=CutPolicy.HAND_SHUFFLED)
+    poker.boot()
+    poker.links_up()
+    poker.tap("out_of_service", SUPERVISOR, device="shuffler")
+    poker.tap("confirm_empty", SUPERVISOR, device="shuffler")
+    poker.tap("open", mode="manual-shoe")
+    for batch in "AB":
+        poker.prepare(batch)
+    for batch in "AB":
+        poker.tap("reshuffle_by_hand", SUPERVISOR, batch=batch)
+        assert poker.phase == "cut_due"
+        poker.to_shoe(batch)
+        poker.deal("1,2")
+        poker.finish()
+    assert poker.codes == []
+
+
+# --- law 8 ---
+
+
+def every_state() -> list[tuple[TableRules, TableState]]:
+    """States of a few tables on their way through a round."""
+    met: list[tuple[TableRules, TableState]] = []
+    for poker in (alone(stacks=True), by_hand()):
+        states = [poker.state]
+        poker.tap("bets_closed", boxes="1,2")
+        states.append(poker.state)
+        while poker.phase == "dealing":
+            poker.tap("dispense")
+            poker.end(Done({"count": 3}))
+            for _ in range(3):
+                poker.draw()
+            states.append(poker.state)
+        poker.tap("round_settled")
+        states.append(poker.state)
+        met += [(poker.rules, state) for state in states]
+    both = Poker()
+    both.first_shoe()
+    both.deal()
+    both.finish()
+    return [*met, (both.rules, both.state)]
+
+
+def test_the_machine_allows_a_tap_exactly_when_the_rules_accept_it():
+    seen = set()
+    examples: dict[str, list[dict[str, Any]]] = {
+        **EXAMPLES,
+        "collect_rack": [{"gauge": "full"}, {"gauge": "full", "stub": 43}],
+        "void_round": [{"reason": "face_up"}, {"reason": "misdeal"}],
+    }
+    for rules, state in every_state():
+        machine = TableMachine(rules, state)
+        for event in TAPS:
+            for args in examples.get(event, [{}]):
+                tap = OperatorEvent(event, args, roles=frozenset(Role))
+                by_rules = accepts(rules, state, tap)
+                assert machine.may(state, tap) is by_rules, (state.phase, event, args)
+                seen |= {event} if by_rules else set()
+        taps = expected_taps(rules, state)
+        assert all(accepts(rules, state, tap) for tap in taps.values())
+    assert seen >= {"bets_closed", "dispense", "card_face_up", "round_settled", "collect_rack", "void_round"}
