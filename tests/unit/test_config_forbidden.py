@@ -18,9 +18,9 @@ from controller.table.modes import Asked
 from tests.unit.test_config_modes import table
 
 MODES = list(product(modes.PROFILES, modes.NAMES))
-GAMES = (modes.BLACKJACK, "three-card-poker")
 DECKS = range(MOST_DECKS + 2)
-BACKS = ((), ("red",), ("red", "blue"), ("red", "Red"), ("red", "blue", "green"))
+TWO_AT_MOST = (("red",), ("red", "blue"), ("red", "Red"))
+BACKS = ((), *TWO_AT_MOST, ("red", "blue", "green"))
 SHOES = ((), ("shoe",), ("continuous",))
 SHUFFLERS: tuple[tuple[str, ...], ...] = ((), ("shuffler",))
 
@@ -170,16 +170,15 @@ def judged(case: Case) -> set[str]:
 def cases(profile: str, mode: str) -> Iterator[Case]:
     """All that a table of this profile and mode may be made of, and each whole table a little changed."""
     none_or_one = ((), *((name,) for name in WAGERS))
-    for game, decks, backs, shoe, shuffler, wagers in product(
-        GAMES, DECKS, BACKS, SHOES, SHUFFLERS, none_or_one
-    ):
+    game = "three-card-poker" if mode == "deck-per-round" else modes.BLACKJACK
+    for decks, backs, shoe, shuffler, wagers in product(DECKS, TWO_AT_MOST, SHOES, SHUFFLERS, none_or_one):
         yield Case(profile, mode, game, decks, backs, (*shoe, *shuffler), wagers)
     for backs, shoe, shuffler in product(BACKS, SHOES, SHUFFLERS):
-        table = Case(profile, mode, modes.BLACKJACK, 4, backs, (*shoe, *shuffler))
+        table = Case(profile, mode, game, 1, backs, (*shoe, *shuffler))
         yield replace(table, cutting_card=False)
         yield replace(table, devices=(*table.devices, "reader"))
-        for game, boxes in product(modes.GAMES, range(MOST_BOXES + 2)):
-            yield replace(table, game=game, boxes=boxes)
+        for other, boxes in product(modes.GAMES, range(MOST_BOXES + 2)):
+            yield replace(table, game=other, boxes=boxes)
     for pair, decks in product(combinations(WAGERS, 2), DECKS):
         yield Case(profile, mode, decks=decks, wagers=pair)
 
