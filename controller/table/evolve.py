@@ -11,6 +11,7 @@ from controller.table import (
     closing,
     continuous,
     daily,
+    dry_shoe,
     hands,
     irregular,
     locks,
@@ -273,7 +274,7 @@ def _recut(state: TableState, data: Data) -> TableState:
 
 def _load_shoe(state: TableState, data: Data) -> TableState:
     if state.phase is Phase.RESHUFFLE_LOAD:
-        return irregular.loaded_again(state, data)
+        return dry_shoe.loaded_again(state, data)
     batch: str = data["batch"]
     state = move(state, batch, state.batches[batch].at(Place.IN_HAND), Place.IN_HAND, Place.SHOE)
     state = with_batch(state, batch, proof=None, cut=False)
@@ -431,6 +432,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **opening.APPLY,
     **daily.APPLY,
     **irregular.APPLY,
+    **dry_shoe.APPLY,
     **closing.APPLY,
     **reader.APPLY,
     **continuous.APPLY,

@@ -1,6 +1,6 @@
-"""What goes wrong with cards in a round, and the shuffles by hand that mend it (R-10, R-31 to R-36).
+"""What goes wrong with cards in a round (R-31 to R-36).
 
-People tell it: a card drawn in error, a hand left out, a shoe that ran dry. Cards lie where they were dealt;
+People tell it: a card drawn in error, a hand left out. Cards lie where they were dealt;
 the table takes note of it by the order in which the next ones are due. Nobody knows on which side of a tap a
 card came out, so a place that may hold the dealer's second card is called the hole card, and no tap ever
 shows a card that was hidden as one (law 7).
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, by_eye, by_hand, continuous, reader
+from controller.table import args, by_eye, by_hand, continuous, dry_shoe, reader, stub
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
-from controller.table.inputs import OperatorEvent, Refusal, Role
+from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box, lies_down
-from controller.table.state import Closing, Dealt, Place, Round, TableState
+from controller.table.state import Dealt, Place, Round, TableState
 
 if TYPE_CHECKING:
     from controller.table.draft import Draft
@@ -53,17 +53,9 @@ def _without_last(order: Iterable[str], place: str) -> list[str]:
     return left
 
 
-def _misdeal(rules: TableRules) -> Refusal | None:
-    """A hand of a one-deck game with too few cards or too many makes the round void."""
-    if rules.one_deck is None:
-        return None
-    why = f"in {rules.game} no card is dealt later: a supervisor voids the round"
-    return Refusal("misdeal", why, rules.one_deck.clause, ("void_round reason=misdeal",))
-
-
 def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     round_ = _round(state)
-    if misdeal := _misdeal(rules):
+    if misdeal := stub.misdeal(rules):
         return misdeal
     match tap.args.get("card"):
         case "first":
@@ -87,7 +79,7 @@ def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEve
 
 def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     round_ = _round(state)
-    if misdeal := _misdeal(rules):
+    if misdeal := stub.misdeal(rules):
         return misdeal
     if "box" not in tap.args:
         raise ValueError("box=NUMBER is missing")
@@ -157,7 +149,7 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
     if not cards:
         return Refusal("no_card_drawn", "no card was drawn in this round", "13:69F-2.15(b)")
     last = cards[-1]
-    if burned and state.phase is Phase.PLAYING and (misdeal := _misdeal(rules)):
+    if burned and state.phase is Phase.PLAYING and (misdeal := stub.misdeal(rules)):
         return misdeal
     if last.to == BURNED:
         return Refusal("burned_already", "the last card drawn was burned", "13:69F-2.15(c)")
@@ -284,133 +276,18 @@ def _void(state: TableState, data: Data) -> TableState:
 
 def _after_void(draft: Draft, before: TableState) -> None:
     """A shoe that died in the round may have let cards out: it ends, and the gauge decides."""
-    no_longer_dry(draft, before)
+    dry_shoe.no_longer_dry(draft, before)
     shoe = draft.rules.shoe
     if before.phase not in OUT_OF_SHOE and before.silent(shoe):
         draft.latch("events_lost", "the shoe did not answer in the round that is void", device=shoe)
-
-
-def no_longer_dry(draft: Draft, before: TableState) -> None:
-    """The alarm of a shoe that ran out in a round goes with the round, or with cards in the shoe."""
-    draft.gone("shoe_dry", batch=before.shoe.batch)
-
-
-# --- the shoe ran dry in a round (R-35) ---
-
-
-def _judge_by_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    in_round = state.phase in IN_ROUND
-    if Role.SUPERVISOR not in tap.roles and not by_hand.usual(rules, in_round=in_round):
-        return Refusal("not_allowed", "a supervisor has cards shuffled by hand here", by_hand.CHOICE)
-    return _by_hand_in_round(rules, state, tap) if in_round else by_hand.judge(rules, state, tap)
-
-
-def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch = _shoe_batch(state)
-    if tap.args.get("batch", batch) != batch:
-        return _same_batch(batch)
-    if misdeal := _misdeal(rules):
-        return misdeal
-    if rules.by_eye:
-        return by_eye.judge_reshuffle(state, tap.args) | _goes_on(rules)
-    if "cards" in tap.args:
-        raise ValueError("the shoe counted the cards of the rack: leave cards out")
-    if not dry(state):
-        return Refusal("shoe_not_empty", "the round goes on with the cards in the shoe", "13:69F-2.15(f)")
-    cards = _rack(state)
-    if not cards:
-        why = "no card lies in the rack: settle the round if it needs none, or a supervisor voids it"
-        return Refusal("rack_empty", why, "13:69F-2.15(f)")
-    return {"batch": batch, "cards": cards, "take_out": _foreign_in_rack(state), **_goes_on(rules)}
-
-
-def _goes_on(rules: TableRules) -> dict[str, bool]:
-    """At a casino night the deal goes on with these cards, also after the round (13:47-20.22(g)6)."""
-    return {"goes_on": True} if rules.night else {}
-
-
-def _foreign_in_rack(state: TableState) -> int:
-    """How many cards of another batch, which are counted nowhere, lie in the rack."""
-    lying = (*_round(state).cards, *state.shoe.early)
-    return state.shoe.foreign - sum(dealt.foreign and dealt.to != BURNED for dealt in lying)
-
-
-def _by_hand(state: TableState, data: Data) -> TableState:
-    after = by_hand.shuffled(state, data)
-    if state.phase not in IN_ROUND:
-        return after
-    if "laid" in data:
-        after = by_eye.reshuffled(after, data)
-    closing = state.shoe.closing if data.get("goes_on") else Closing.THIS_ROUND
-    return replace(with_shoe(after, empty=True, closing=closing), dry_in=state.phase)
-
-
-def dry(state: TableState) -> bool:
-    """Whether the shoe has no card left, by its own word or because all came out."""
-    return state.shoe.empty or not state.batches[_shoe_batch(state)].at(Place.SHOE)
-
-
-def cut_range(rules: TableRules, state: TableState) -> tuple[int, int]:
-    """Between which numbers of cards the shuffled rack is cut: few cards may leave less on either side."""
-    cards = state.batches[_shoe_batch(state)].at(Place.IN_HAND)
-    least = min(rules.least_cut, cards // 2)
-    return least, cards - least
-
-
-def judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    """The cut of the shuffled rack; it is offered to nobody."""
-    position, (least, most) = args.whole(tap.args, "position"), cut_range(rules, state)
-    if not least <= position <= most:
-        return Refusal(
-            "cut_too_near_the_end",
-            f"the cut at {position} leaves fewer than {least} cards on one side: cut again",
-            "13:69F-2.5(c)",
-            (f"cut position={least}..{most}",),
-        )
-    return {"batch": _shoe_batch(state), "by": DEALER, "position": position}
-
-
-def judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    """The shuffled rack goes back into the shoe it came from: no swap, and no other batch is concerned."""
-    batch = _shoe_batch(state)
-    if args.batch(rules, tap.args) != batch:
-        return _same_batch(batch)
-    if state.silent(rules.shoe):
-        return Refusal("device_absent", "the shoe does not answer: check its cable and power")
-    return {"batch": batch, "cards": state.batches[batch].at(Place.IN_HAND)}
-
-
-def loaded_again(state: TableState, data: Data) -> TableState:
-    """The same shoe goes on. Its own counter begins anew, for it was empty: what lies outside was before."""
-    batch: str = data["batch"]
-    state = move_all(state, batch, Place.IN_HAND, Place.SHOE)
-    state = by_hand.back_in_shoe(with_batch(state, batch, proof=None, cut=False))
-    shoe, burns = state.shoe, data["moves"][1] == Phase.RESHUFFLE_BURN
-    state = with_shoe(state, empty=False, returned=-(shoe.count + shoe.foreign))
-    return replace(state, dry_in=state.dry_in if burns else None)
-
-
-def _after_load_shoe(draft: Draft, before: TableState) -> None:
-    if before.phase is Phase.RESHUFFLE_LOAD:
-        no_longer_dry(draft, before)
-
-
-def _same_batch(batch: str) -> Refusal:
-    why = f"only cards of batch {batch}, whose round is in play, are shuffled and dealt"
-    return Refusal("other_batch", why, "13:69F-2.15(f)")
 
 
 # --- what is expected ---
 
 
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
-    """The taps that a dry shoe calls for; what goes wrong otherwise is told when it does."""
+    """When a round is void; what goes wrong otherwise is told when it does."""
     match event:
-        case "cut":
-            least, most = cut_range(rules, state)
-            return [(f"position={least}..{most}", {"position": least})]
-        case "reshuffle_by_hand" if rules.by_eye:
-            return [("cards=N", {"cards": 1})]
         case "void_round" if reader.hinders_the_end(rules, state, void=False):
             return [("reason=reader", {"reason": "reader"})]
         case "void_round" if all_void(rules, state):
@@ -425,13 +302,11 @@ def _void_is_called_for(rules: TableRules, state: TableState) -> bool:
     if state.silent(rules.shoe):
         return True
     if rules.one_deck is not None:
-        return dry(state) and state.phase is Phase.DEALING
-    no_help = rules.continuous or not _rack(state)
-    return dry(state) and (state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and no_help))
-
-
-def _rack(state: TableState) -> int:
-    return state.batches[_shoe_batch(state)].at(Place.RACK)
+        return dry_shoe.dry(state) and state.phase is Phase.DEALING
+    no_help = rules.continuous or not dry_shoe.rack(state)
+    return dry_shoe.dry(state) and (
+        state.phase is Phase.RESHUFFLE_BURN or (state.phase in IN_ROUND and no_help)
+    )
 
 
 def _round(state: TableState) -> Round:
@@ -449,7 +324,6 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "dealer_skipped": (_judge_dealer_skipped, ("card",)),
     "box_skipped": (_judge_box_skipped, ("box", "cards")),
     "void_round": (_judge_void, ("reason",)),
-    "reshuffle_by_hand": (_judge_by_hand, ("batch", "cards")),
     "bart_carter": (by_hand.judge_bart_carter, ()),
 }
 APPLY: dict[str, Apply] = {
@@ -457,7 +331,6 @@ APPLY: dict[str, Apply] = {
     "dealer_skipped": _reordered,
     "box_skipped": _reordered,
     "void_round": _void,
-    "reshuffle_by_hand": _by_hand,
     "bart_carter": by_hand.bart_carter,
 }
 FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
@@ -465,5 +338,4 @@ FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "dealer_skipped": _after_reordered,
     "box_skipped": _after_reordered,
     "void_round": _after_void,
-    **dict.fromkeys(("load_shoe", "take_in_hand"), _after_load_shoe),
 }

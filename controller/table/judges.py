@@ -13,6 +13,7 @@ from controller.table import (
     continuous,
     cutting_card,
     daily,
+    dry_shoe,
     hands,
     irregular,
     opening,
@@ -172,7 +173,7 @@ def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -
 
 def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.phase is Phase.RESHUFFLE_CUT:
-        return irregular.judge_cut(rules, state, tap)
+        return dry_shoe.judge_cut(rules, state, tap)
     position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.least_cut
     if state.cutter is None and not (rules.per_round or rules.night):
         offer = next(s for s in cut_order(rules, state) if s not in state.declined)
@@ -234,7 +235,7 @@ def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -
 
 def _judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if state.phase is Phase.RESHUFFLE_LOAD:
-        return irregular.judge_load(rules, state, tap)
+        return dry_shoe.judge_load(rules, state, tap)
     batch = args.batch(rules, tap.args)
     held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
     again = by_hand.again(rules, state, held)
@@ -442,6 +443,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     **opening.JUDGES,
     **daily.JUDGES,
     **irregular.JUDGES,
+    **dry_shoe.JUDGES,
     **closing.JUDGES,
     **reader.JUDGES,
     **stacks.JUDGES,

@@ -12,6 +12,7 @@ from controller.table import (
     closing,
     continuous,
     daily,
+    dry_shoe,
     hands,
     irregular,
     locks,
@@ -220,7 +221,7 @@ def _after_settled(draft: Draft, before: TableState) -> None:
         draft.add("exposed", {"seqs": unseen})
     irregular.judge_copies(draft, [card.card for card in cards if not card.seen])
     settlement.settle(draft, before)
-    irregular.no_longer_dry(draft, before)
+    dry_shoe.no_longer_dry(draft, before)
 
 
 def _after_collect(draft: Draft, before: TableState) -> None:
@@ -240,7 +241,7 @@ def _after_collect(draft: Draft, before: TableState) -> None:
     if tap["other_backs"]:
         draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
     stub.after_collect(draft, tap)
-    irregular.no_longer_dry(draft, before)
+    dry_shoe.no_longer_dry(draft, before)
     draft.gone("shoe_jam", batch=batch)
     draft.add("collected", {"from": before.shoe.first_fact, "batch": batch, "shoe": before.shoe.number})
     draft.source = SERVICE
@@ -255,6 +256,7 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     **opening.FOLLOW,
     **daily.FOLLOW,
     **irregular.FOLLOW,
+    **dry_shoe.FOLLOW,
     **closing.FOLLOW,
     **reader.FOLLOW,
     **stacks.FOLLOW,
@@ -301,7 +303,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
             return closing.examples(rules, state, event)
         case "reshuffle_by_hand" if rules.by_eye and state.phase in IN_ROUND:
-            return irregular.examples(rules, state, event)
+            return dry_shoe.examples(rules, state, event)
         case "load_shuffler" | "load_shoe" | "take_in_hand" | "reshuffle_by_hand":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
         case "offer_cut":
@@ -312,7 +314,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case _ if event in hands.TAPS:
             return hands.examples(state, event)
         case "cut" if state.phase is Phase.RESHUFFLE_CUT:
-            return irregular.examples(rules, state, event)
+            return dry_shoe.examples(rules, state, event)
         case "cut":
             least = rules.least_cut
             return [(f"position={least}..{rules.batch_size - least}", {"position": least})]

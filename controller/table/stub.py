@@ -20,6 +20,14 @@ ROUNDS = 5
 """The stub is counted at least once in so many rounds."""
 
 
+def misdeal(rules: TableRules) -> Refusal | None:
+    """A hand of a one-deck game with too few cards or too many makes the round void."""
+    if rules.one_deck is None:
+        return None
+    why = f"in {rules.game} no card is dealt later: a supervisor voids the round"
+    return Refusal("misdeal", why, rules.one_deck.clause, ("void_round reason=misdeal",))
+
+
 def expected(state: TableState) -> int:
     """Cards that must be left of the deck: those in the shoe, and those that came out after the deal."""
     assert state.shoe.batch is not None

@@ -75,9 +75,9 @@ PLAY: tuple[Rule, ...] = (
         clause="SD 20:18:15:28",
         code=(
             T + "shoe_events:_judge_empty",
-            T + "irregular:_by_hand_in_round",
-            T + "irregular:judge_cut",
-            T + "irregular:judge_load",
+            T + "dry_shoe:_by_hand_in_round",
+            T + "dry_shoe:judge_cut",
+            T + "dry_shoe:judge_load",
             T + "draft:GUARDS",
         ),
         journal=(
