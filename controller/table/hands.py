@@ -25,6 +25,8 @@ Data = Mapping[str, Any]
 TAPS = ("hit", "stand", "double", "split", "surrender", "insurance")
 STOOD, DOUBLED, SURRENDERED, ONE_CARD = "stood", "doubled", "surrendered", "one card"
 """How a hand ends before it counts 21."""
+ANY_PLAY = ("5S", "5H", *("2S",) * 20)
+"""Stands for cards that are not known: on the first two of these every play is open, as far as cards go."""
 
 
 def terms(rules: TableRules) -> Terms:
@@ -169,12 +171,9 @@ def _refusal(code: str, why: Why) -> Refusal:
 
 
 def _open(no: Callable[..., Why | None], rules: TableRules, round_: Round, hand: Hand) -> Why | None:
-    """Why a play is not open; of two cards that only the player sees, it is the player who knows."""
+    """Why a play is not open; of cards that only the player sees, it is the player who knows."""
     cards = held(round_, hand)
-    faces = shown(cards)
-    if faces is None and len(cards) == 2:
-        return None
-    return no(faces or [""] * len(cards), terms(rules), split=hand.split)
+    return no(shown(cards) or ANY_PLAY[: len(cards)], terms(rules), split=hand.split)
 
 
 def _judge_hit(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

@@ -71,12 +71,11 @@ class Blackjack(Acts):
         natural = yield from self.look(mine[0], hole or "")
         yield from self.dealt()
         for place, hand in hands.items():
-            while not natural and self.decide(total(hand)[0] != 21 and player_draws(hand, mine[0])):
-                hand.append((yield from self.must_draw(place)))
+            if not natural:
+                yield from self.player(place, hand, mine[0])
         mine.append(hole or "")
         all_bust = all(total(hand)[0] > 21 for hand in hands.values())
-        while self.decide(not all_bust and dealer_draws(mine)):
-            mine.append((yield from self.must_draw("dealer")))
+        yield from self.own_hand(mine, all_bust=all_bust)
         yield Pause(SETTLE_S)
         yield Tap("round_settled", {"cards": self.felt.laid()} if rules.by_eye else {})
         self.felt.pick_up()
@@ -99,3 +98,11 @@ class Blackjack(Acts):
         natural = self.felt.look()
         yield None
         return natural
+
+    def player(self, place: str, hand: list[str], up: str) -> Script:
+        while self.decide(total(hand)[0] != 21 and player_draws(hand, up)):
+            hand.append((yield from self.must_draw(place)))
+
+    def own_hand(self, hand: list[str], *, all_bust: bool) -> Script:
+        while self.decide(not all_bust and dealer_draws(hand)):
+            hand.append((yield from self.must_draw("dealer")))

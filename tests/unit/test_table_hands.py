@@ -1,5 +1,6 @@
 """Hands followed one by one: which card goes to whom, whose turn it is, what is refused, what is settled."""
 
+from dataclasses import replace
 from itertools import product
 
 import cbor2
@@ -455,3 +456,28 @@ def test_no_tap_of_hands_depends_on_the_hole_card(night, up):
         t.tap("round_settled")
         open_facts.append([(fact.kind, fact.data) for fact in t.facts[since:]])
     assert (open_facts[1:] == open_facts[:1] * 2) is (night is not None)
+
+
+@pytest.mark.rule("13:47-20.22(g)6")
+def test_of_a_hand_with_a_card_face_down_the_player_knows_what_it_may():
+    """Only what does not depend on its cards is refused; its total shows when the round is settled."""
+    t = Played(Ties.PUSH)
+    t.tap("bets_closed", boxes="1,2")
+    assert t.state.round is not None
+    t.state = replace(t.state, round=replace(t.state.round, down="first"))
+    t.cards("8S TD 6C 8H 2D TC")
+    assert [card.seen for card in t.state.round.cards] == [False, False, True, True, True, False]
+    assert t.no("surrender", box="1") == ("no_surrender", "13:47-20.22(g)10i")
+    t.tap("split", box="1")
+    t.cards("3S")
+    assert t.no("double", box="1/1") == ("no_double", "13:47-20.22(g)2")
+    t.tap("stand")
+    t.cards("TH")
+    t.tap("stand")
+    assert snapshot(t.rules, t.state)["round"]["hands"][2]["total"] is None
+    t.tap("double", box="2")
+    t.cards("9S")
+    t.cards("2C")
+    t.tap("round_settled")
+    assert t.won == {"box 2": "win 1 to 1", "box 1/2": "push", "box 1/1": "lose"}
+    assert t.settled["dealer"] == {"total": 18, "natural": False}
