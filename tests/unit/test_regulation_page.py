@@ -155,7 +155,7 @@ def test_a_switch_has_a_row_with_two_readings_and_no_other_row_has_one() -> None
 
 def cited() -> Iterator[tuple[Path, str]]:
     """Clauses in the core's texts: New Jersey's, and the other places' that its rules were read in."""
-    pattern = re.compile(r'"((?:13:\d\d[A-Z]?-|58 Pa|9 NYCRR|COMAR|La\.|SD |WAC )[^"{]*)"')
+    pattern = re.compile(r'"((?:13:\d\d[A-Z]?-|58 Pa|9 NYCRR|COMAR|La\.|SD |WAC )[^"{]*[^".{])"')
     for path in sorted((regulation.HOUSE / "controller/table").glob("*.py")):
         for clause in pattern.findall(path.read_text()):
             yield path, clause
