@@ -24,6 +24,7 @@ PLAY = frozenset(
         "dealer_change",
         "bets_closed", "dispense", "card_face_up",
         "cutting_card_at", "hit", "stand", "double", "split", "insurance", "surrender",
+        "cash_wager", "cash_converted", "dealer_hand_settled",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",
         "close", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped",
         "reshuffle_by_hand",

@@ -16,7 +16,7 @@ from datetime import time
 from pathlib import Path
 from typing import Any
 
-from controller import config_devices
+from controller import config_devices, config_wagers
 from controller.config_devices import named
 from controller.config_file import Batch, Cards, Device, File, Rules, Table, read
 from controller.table import eligibility, modes
@@ -113,8 +113,10 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     specs, device_problems = config_devices.of(file.devices)
     asked = _asked(file, counts, specs)
     mode = modes.MODES.get((file.table.profile, file.table.mode), modes.Mode())
+    terms, wager_problems = config_wagers.match(file.wagers, file.table.wagers, counts, file.rules.deck_floor)
     problems = [
         *_table(file.table),
+        *wager_problems,
         *_rules(file.rules),
         *_cards(file.cards, mode, double_shoe=asked.double),
         *modes.judge(asked),
@@ -150,6 +152,8 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         mode=table.mode,
         game=table.game,
         wagers=tuple(table.wagers),
+        match=terms,
+        dealer_hands=table.dealer_hands,
         settle_first=any(eligibility.WAGERS[name].settled_first for name in table.wagers),
         first_card=FirstCardPolicy(table.first_card),
         cutting_card_tolerance=table.cutting_card_tolerance,
@@ -205,6 +209,9 @@ def _table(table: Table) -> Iterator[Problem]:
         yield from _one_of("table.wagers", name, list(eligibility.WAGERS), "wager")
         if table.wagers.count(name) > 1:
             yield Problem(f"{name} is listed {table.wagers.count(name)} times", key="table.wagers")
+    if table.dealer_hands not in (1, 2, 3):
+        text = f"{table.dealer_hands} hands of the dealer: 1, or 2 or 3 where multiple action is offered"
+        yield Problem(text, "13:69F-2.18(a)", "table.dealer_hands")
     yield from _one_of("table.first_card", table.first_card, [p.value for p in FirstCardPolicy], "policy")
     yield from _one_of("table.ties", table.ties, [option.value for option in Ties], "tie option")
     cards_down = [card.value for card in CardDown]

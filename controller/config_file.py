@@ -31,6 +31,7 @@ class Table(Section):
     first_card: str = FirstCardPolicy.PLAY_ONE_ROUND.value
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True
+    dealer_hands: int = 1
     ties: str = Ties.PUSH.value
     player_card_down: str = CardDown.NONE.value
 
@@ -90,6 +91,15 @@ class Device(Section):
     discloses: bool | None = None
 
 
+class Wager(Section):
+    """What is posted of a wager: limits in whole units of money, and the odds to one of a matching card."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+    other_suit: int | None = None
+    same_suit: int | None = None
+
+
 class Service(Section):
     socket: str | None = None
 
@@ -110,6 +120,7 @@ class Uplink(Section):
 class File(Section):
     table: Table = Table()
     rules: Rules = Rules()
+    wagers: dict[str, Wager] = {}
     cards: Cards = Cards()
     devices: dict[str, Device] = {}
     service: Service = Service()

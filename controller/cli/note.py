@@ -98,6 +98,8 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
             yield row("hands", "; ".join(map(_hand, s["round"]["hands"])))
     if s["settlement"]:
         yield row("settled", _settlement(s["settlement"]))
+    if s.get("side_wagers"):
+        yield row("wagers", _wagers(s["side_wagers"]))
     yield row("shoe", _shoe(s))
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
@@ -161,6 +163,19 @@ def _settlement(found: Answer) -> str:
 def _ends(wager: Answer) -> str:
     words = {"win": "wins", "lose": "loses", "push": "is a push", "surrender": "loses half"}
     return " ".join(filter(None, (words[wager["outcome"]], wager["odds"])))
+
+
+def _wagers(found: Answer) -> str:
+    """The losers of match-the-dealer, which are collected first, then the winners; over/under-13 by box."""
+    words = [f"box {row['box']} {_matched(row)}" for row in found.get("match", ())]
+    words += [f"box {row['box']} {row['wins'] or 'neither'}" for row in found.get("over_under_13", ())]
+    return "; ".join(words)
+
+
+def _matched(row: Answer) -> str:
+    if row["outcome"] == "won":
+        return "wins " + " and ".join(f"{odds} to 1" for odds in row["pays"])
+    return "lost" if row["outcome"] == "lost" else "cannot be told: look at its cards"
 
 
 def _shoe(s: Answer) -> str:

@@ -31,15 +31,15 @@ def whole(args: Args, name: str) -> int:
         raise ValueError(f"{name}={value} is not a whole number") from None
 
 
-def boxes(rules: TableRules, args: Args) -> tuple[int, ...]:
-    value = args.get("boxes", "")
+def boxes(rules: TableRules, args: Args, name: str = "boxes") -> tuple[int, ...]:
+    value = args.get(name, "")
     parts = value if isinstance(value, list) else str(value).split(",")
     try:
         numbers = sorted({int(p) for p in parts if str(p).strip()})
     except (TypeError, ValueError):
-        raise ValueError(f"boxes={value} is not a list such as 1,2,5") from None
+        raise ValueError(f"{name}={value} is not a list such as 1,2,5") from None
     if not numbers:
-        raise ValueError("boxes=1,2,5 is missing: name every box with a wager")
+        raise ValueError(f"{name}=1,2,5 is missing: name every box with a wager")
     if numbers[0] < 1 or numbers[-1] > rules.boxes:
         raise ValueError(f"this table has boxes 1 to {rules.boxes}")
     return tuple(numbers)

@@ -11,6 +11,7 @@ from controller.table.faults import Blocks, blocks
 from controller.table.phases import Phase
 from controller.table.state import (
     Batch,
+    Cash,
     Closing,
     Cycle,
     Dealt,
@@ -31,7 +32,7 @@ from controller.table.state import (
 
 _FIELDS: dict[type, tuple[str, ...]] = {
     cls: tuple(f.name for f in fields(cls))
-    for cls in (Batch, Dealt, Device, Fault, Hand, Pending, Proof, Round, Shoe, Shuffler, TableState)
+    for cls in (Batch, Cash, Dealt, Device, Fault, Hand, Pending, Proof, Round, Shoe, Shuffler, TableState)
 }
 
 
@@ -79,6 +80,8 @@ def restore(plain: Mapping[str, Any]) -> TableState:
                     "order": tuple(round_.get("order", ())),
                     "hands": tuple(Hand(**h) for h in round_.get("hands", ())),
                     "insured": tuple(round_.get("insured", ())),
+                    "match": tuple(round_.get("match", ())),
+                    "cash": tuple(Cash(**c) for c in round_.get("cash", ())),
                 }
             ),
             "last_boxes": tuple(plain["last_boxes"]),

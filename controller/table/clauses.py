@@ -22,6 +22,8 @@ CLAUSES = {
     "bets_closed": "13:69F-2.6",
     "dispense": "13:69F-20.9",
     "side_wagers_settled": "13:69F-2.23(e)",
+    **dict.fromkeys(("cash_wager", "cash_converted"), "13:69F-2.23(d)"),
+    "dealer_hand_settled": "13:69F-2.18(a)",
     "surrender": "13:69F-2.8",
     "insurance": "13:69F-2.9",
     "double": "13:69F-2.10",

@@ -71,6 +71,9 @@ WAGERS: Mapping[str, Wager] = {
     "same-suit": Wager("13:69F-2.17(a)2", settled_first=True),
     "bonus": Wager("13:69F-2.20"),
 }
+MATCH_ODDS: Mapping[int, tuple[int, int]] = {6: (4, 11), 8: (3, 14)}
+"""The least odds to one of a card that matches the dealer's first, of another suit and of the same, by the
+number of decks: 13:69F-2.23(f)."""
 ONE_OF = ("over-under-13", "same-suit", "seven")
 """The additional wagers of 2.17(a): one of them, and none beside the progressive (R-40)."""
 

@@ -15,10 +15,12 @@ from controller.table import (
     hands,
     irregular,
     locks,
+    multiple_action,
     opening,
     patterns,
     people,
     reader,
+    side_wagers,
     stacks,
     stub,
 )
@@ -359,7 +361,7 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
     number = state.rounds + 1
     early, state = state.shoe.early, with_shoe(state, early=(), used=data.get("used", 0))
     round_ = Round(number, boxes, early, tuple(data.get("order", ())) or deal_order(boxes))
-    round_ = replace(round_, down=data.get("down", round_.down))
+    round_ = replace(round_, down=data.get("down", round_.down), match=tuple(data.get("match", ())))
     return replace(state, round=round_, rounds=number, last_boxes=boxes, settlement=None)
 
 
@@ -435,6 +437,8 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **dry_shoe.APPLY,
     **closing.APPLY,
     **reader.APPLY,
+    **side_wagers.APPLY,
+    **multiple_action.APPLY,
     **continuous.APPLY,
     **stacks.APPLY,
     **hands.APPLY,

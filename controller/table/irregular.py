@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, by_eye, by_hand, continuous, dry_shoe, reader, stub
+from controller.table import args, by_eye, by_hand, continuous, dry_shoe, multiple_action, reader, stub
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
@@ -228,6 +228,8 @@ def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -
     if not void and all_void(rules, state):
         why = f"{state.shoe.face_up} cards were found face up in the deal: all hands are void"
         return Refusal("all_hands_void", why, FACE_UP_CARDS, ("void_round reason=face_up",))
+    if not void and (missing := multiple_action.hinders_the_end(rules, state)):
+        return missing
     if not void and owes_a_card(state):
         why = "the dealer's second card was left out and is not dealt yet"
         return Refusal("card_missing", why, "13:69F-2.15(e)")

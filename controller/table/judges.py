@@ -16,10 +16,12 @@ from controller.table import (
     dry_shoe,
     hands,
     irregular,
+    multiple_action,
     opening,
     people,
     reader,
     settlement,
+    side_wagers,
     stacks,
     stub,
 )
@@ -285,7 +287,8 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
     if rules.player_card_down is not CardDown.NONE:
         data["down"] = rules.player_card_down.value
     if (game := rules.one_deck) is None:
-        return data
+        match = side_wagers.judge_match(rules, boxes, tap.args)
+        return match if isinstance(match, Refusal) else data | match
     if len(boxes) > (most := game.most(rules.boxes)):
         return Refusal("too_many_boxes", f"{rules.game} has hands for {most} players", game.clause)
     return data | {"order": list(game.order(boxes, stacked=rules.stacks))}
@@ -434,7 +437,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "insert_cutting_card": (_judge_insert, ("position",)),
     "load_shoe": (_judge_load_shoe, ("batch",)),
     "take_in_hand": (_judge_take_in_hand, ("batch",)),
-    "bets_closed": (_judge_bets_closed, ("boxes",)),
+    "bets_closed": (_judge_bets_closed, ("boxes", "match")),
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
     "round_settled": (_judge_round_settled, ("cards",)),
     "shuffle_now": (_judge_shuffle_now, ()),
@@ -446,6 +449,8 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     **dry_shoe.JUDGES,
     **closing.JUDGES,
     **reader.JUDGES,
+    **side_wagers.JUDGES,
+    **multiple_action.JUDGES,
     **stacks.JUDGES,
     **hands.JUDGES,
     **people.JUDGES,

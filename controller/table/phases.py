@@ -152,6 +152,9 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("dealt", (P.DEALING,), P.SIDE_WAGERS, "settle_first", tap=False),
     Transition("dealt", (P.DEALING,), P.HOLE_CARD, tap=False),
     Transition("deal_goes_on", (P.SIDE_WAGERS,), P.DEALING, tap=False),
+    # a wager by word is confirmed before the first card, and its cash is chips before it is settled
+    Transition("cash_wager", (P.DEALING,), None),
+    Transition("cash_converted", (P.DEALING, P.SIDE_WAGERS), None),
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.PLAYING, "hole_card_is_out"),
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.HOLE_CARD),
     Transition("hole_dealt", (P.HOLE_CARD,), P.PLAYING, tap=False),
@@ -161,6 +164,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     # hands may be followed one by one: their taps are optional, and tell each card its hand
     *(Transition(play, (P.PLAYING,), None) for play in ("hit", "stand", "double", "split")),
     *(Transition(play, (P.PLAYING,), None) for play in ("surrender", "insurance")),
+    # of several hands of the dealer the last one ends with the round (2.18)
+    Transition("dealer_hand_settled", (P.PLAYING,), None),
     # short of PLAYING a round is settled only when cards may have come out unseen
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.SHOE_END, "last_round"),
     Transition("round_settled", (P.DEALING, P.HOLE_CARD, P.PLAYING), P.BETWEEN_ROUNDS),

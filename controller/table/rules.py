@@ -21,6 +21,7 @@ from controller.table import (
     people,
     reader,
     settlement,
+    side_wagers,
     stacks,
     stub,
 )
@@ -321,6 +322,8 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
         case "insert_cutting_card":
             least = rules.least_behind_cutting_card
             return [(f"position={least}..{rules.batch_size - 1}", {"position": least})]
+        case "cash_wager" | "cash_converted":
+            return side_wagers.examples(rules, state, event)
         case "bets_closed":
             return [("boxes=1,2,5", {"boxes": "1"})]
         case "cutting_card_at":

@@ -51,6 +51,8 @@ def _settlement(rules: TableRules, before: TableState, round_: Round) -> dict[st
     """All cards that count are turned up by now. The order is that of the settling: from the right."""
     if why := hands.lost_track(before):
         raise CannotTell(why)
+    if rules.dealer_hands > 1:
+        raise CannotTell("each hand met several of the dealer's, and no tap tells their cards apart")
     house = [] if unplayed(rules, round_) else _faces([c for c in round_.cards if c.to in (DEALER, HOLE)])
     played = [(hand, _faces(hands.held(round_, hand))) for hand in reversed(round_.hands)]
     if why := _irregular(rules, round_, played, house):

@@ -203,7 +203,8 @@ class Round:
 
     `peeks` counts the uses of the hole-card reader, `down` is which card of each player lies face down;
     `natural` is what the reader said of the dealer's hand in its turn. `hands` are followed from the first
-    tap of one on, `insured` are boxes.
+    tap of one on, `insured` are boxes, and `match` those with a match-the-dealer wager; `cash` are such
+    wagers by word. `dealer_hands` counts the hands of the dealer that were settled before the last (2.18).
     """
 
     number: int
@@ -216,6 +217,9 @@ class Round:
     natural: bool | None = None
     hands: tuple[Hand, ...] = ()
     insured: tuple[int, ...] = ()
+    match: tuple[int, ...] = ()
+    cash: tuple[Cash, ...] = ()
+    dealer_hands: int = 0
 
     @property
     def placed(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import continuous, daily, hands, people
+from controller.table import continuous, daily, hands, people, side_wagers
 from controller.table.faults import FAULTS
 from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
@@ -61,6 +61,8 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         },
         "round": None if state.round is None else _round(state),
         "rounds": state.rounds,
+        "side_wagers": side_wagers.outcome(rules, state),
+        "match_the_dealer": side_wagers.posted(rules),
         "settlement": None if state.settlement is None else dict(state.settlement),
         "manual": state.manual,
         "ending": state.ending.value,
@@ -142,6 +144,8 @@ def _round(state: TableState) -> dict[str, Any]:
         "number": state.round.number,
         "boxes": list(state.round.boxes),
         "owed": state.round.owed,
+        "match": list(state.round.match),
+        "dealer_hands": state.round.dealer_hands,
         "cards": [{"to": c.to, "card": c.card if c.seen else None} for c in state.round.cards],
         "hands": hands.view(state.round),
     }

@@ -1,4 +1,4 @@
-"""Wagers that hold the machines back, in both orders: a real daemon, simulated shoe and reader on ptys (R-37)."""
+"""Wagers that hold the machines back, in both orders: a real daemon, a simulated shoe and reader (R-37)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def next_cards(table: Floor, *faces: str) -> None:
 def deal_to_side_wagers(table: Floor, *faces: str) -> None:
     """Box 1 alone, up to the player's second card; the table has then locked the shoe."""
     next_cards(table, *faces)
-    table.tap("bets_closed", boxes="1")
+    table.tap("bets_closed", boxes="1", match="1")
     for place in ("box 1", "dealer", "box 1"):
         table.draw(place)
     table.settle(lambda: table.felt.shoe.locked)
@@ -52,7 +52,10 @@ def deal_to_side_wagers(table: Floor, *faces: str) -> None:
 def test_neither_card_nor_reader_before_the_side_wagers_are_settled_and_both_after() -> None:
     with offered("interlocks") as table:
         assert table.refused("side_wagers_settled")[0] == "unexpected"
+        assert table.refused("cash_wager", box=1, amount=5)[0] == "unexpected"
         deal_to_side_wagers(table, "8S", "AH", "8D", "KC")
+        assert table.refused("cash_wager", box=1, amount=5)[0] == "unexpected"
+        assert table.status["side_wagers"] == {"match": [{"box": 1, "outcome": "lost"}]}
         for place in ("dealer", "box 1"):
             with pytest.raises(CannotDo, match="locked"):
                 table.draw(place)
@@ -64,6 +67,7 @@ def test_neither_card_nor_reader_before_the_side_wagers_are_settled_and_both_aft
         assert table.refused("peek") == SETTLED_FIRST
 
         table.tap("side_wagers_settled")
+        assert table.facts("side_wagers_settled")[0]["match"] == [{"box": 1, "outcome": "lost"}]
         table.settle(lambda: not table.felt.shoe.locked)
         assert table.refused("side_wagers_settled")[0] == "unexpected"
         assert table.refused("peek") == INITIAL_DEAL

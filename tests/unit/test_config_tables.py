@@ -421,6 +421,8 @@ USES: dict[str, Any] = {
     "table.burn_on_dealer_change": False,
     "table.ties": "house-wins",
     "table.player_card_down": "first",
+    "table.dealer_hands": 2,
+    **dict.fromkeys(("wagers.minimum", "wagers.maximum", "wagers.other_suit", "wagers.same_suit"), 20),
     "rules.cut": "hand-shuffled",
     "rules.last_cutter": "supervisor",
     "rules.deck_floor": "total",
@@ -470,6 +472,7 @@ def test_every_key_is_read_by_something() -> None:
             key.replace("cards.batch.", "cards.batch.0.")
             .replace("devices.", "devices.shoe.")
             .replace("allowed.", "allowed.0.")
+            .replace("wagers.", "wagers.match-the-dealer.")
             .replace(".", "__")
         )
         assert examine(changed(**copy.deepcopy(listed), **{path: value})) != before, key

@@ -59,12 +59,22 @@ SEQUENCES = {*(f"S{number}" for number in range(1, 11)), "S1b", *(f"INC-{number}
 """Sequences of play and incidents, which scenarios name beside rules."""
 DESCRIPTION = {
     *("table", "boxes", "decks", "batches", "profile", "mode", "wagers", "settle_first", "least_cycle_s"),
-    *("double_shoe", "reader", "reader_discloses", "shoe", "shoe_senses", "shoe_locks"),
+    *(
+        "double_shoe",
+        "reader",
+        "reader_discloses",
+        "shoe",
+        "shoe_senses",
+        "shoe_locks",
+        "match",
+        "dealer_hands",
+    ),
     *("shuffler", "allowed"),
     *("game", "cutting_card", "stacks", "player_card_down", "ties"),
 }
 """What a table is, and figures of its machines: fields of TableRules that are no reading of a clause."""
 NO_SWITCHES = {
+    "dealer_hands",
     *("id", "profile", "game", "boxes", "mode", "wagers", "ties", "player_card_down"),
     *("least_cycle_s", "day_starts"),
 }

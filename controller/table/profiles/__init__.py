@@ -64,6 +64,19 @@ class BatchRules:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchTerms:
+    """Match-the-dealer as it is posted at this table, 13:69F-2.23(c) and (f).
+
+    The odds to one of a matching card, by its suit; the limits in whole units of money, None for none.
+    """
+
+    other_suit: int
+    same_suit: int
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableRules:
     """What `decide` judges by. `boxes` is the number of betting areas, box 1 at the dealer's left.
 
@@ -85,6 +98,10 @@ class TableRules:
     game: str = "blackjack"
     wagers: tuple[str, ...] = ()
     settle_first: bool = False
+    match: MatchTerms | None = None
+    """Where match-the-dealer is offered."""
+    dealer_hands: int = 1
+    """How many hands of the dealer a player's hand meets: two or three are multiple action, 13:69F-2.18."""
     first_card: FirstCardPolicy = FirstCardPolicy.PLAY_ONE_ROUND
     cutting_card_tolerance: int = 0
     burn_on_dealer_change: bool = True

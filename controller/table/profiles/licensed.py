@@ -5,7 +5,6 @@ from __future__ import annotations
 from controller.table.profiles.rule import CHECK, Rule, Tag
 
 V = Tag.VERBATIM
-MONEY = "out of scope: a payment, no card moves and no device; Cutcard settles no wager in this version"
 
 LICENSED: tuple[Rule, ...] = (
     Rule(
@@ -96,29 +95,38 @@ LICENSED: tuple[Rule, ...] = (
         "wins when one of a player's first two cards matches the dealer's first; ten-values by rank alone",
         by=("R-38",),
     ),
-    Rule("13:69F-2.23(a)1", V, "a winner is paid by (f)", left_out=MONEY),
-    Rule("13:69F-2.23(a)2", V, "two matching cards are paid each", left_out=MONEY),
+    Rule("13:69F-2.23(a)1", V, "a winner is paid by (f)", by=("R-38",)),
+    Rule("13:69F-2.23(a)2", V, "two matching cards are paid each", by=("R-38",)),
     Rule(
         "13:69F-2.23(b)",
         V,
         "it changes no other wager",
-        left_out="out of scope: about wagers alone; nothing in the table core depends on which wagers win",
+        by=("R-38",),
     ),
     Rule(
         "13:69F-2.23(c)",
         V,
         "placed before the first card, by a player with a basic wager; limits are posted",
         by=("R-39",),
-        code=("controller.table.judges:_judge_bets_closed",),
+        code=(
+            "controller.table.side_wagers:judge_match",
+            "controller.table.side_wagers:posted",
+            "controller.config_wagers:match",
+        ),
         journal=("bets_closed",),
-        left_out="in part: `bets_closed` comes before the first card; single wagers and posted limits are "
-        "not entered in this version",
+        left_out="in part: amounts are entered of wagers by word alone; the dealer sees those of chips",
     ),
     Rule(
         "13:69F-2.23(d)",
         V,
         "made with chips, plaques or a coupon, or by word with cash that two people confirm in time",
-        left_out="not built yet: single wagers are not entered in this version; no card moves and no device",
+        by=("R-39",),
+        code=(
+            "controller.table.side_wagers:_judge_cash",
+            "controller.table.side_wagers:_judge_converted",
+            "controller.table.side_wagers:_judge_settled",
+        ),
+        journal=("cash_wager", "cash_converted"),
     ),
     Rule(
         "13:69F-2.23(e)",

@@ -350,7 +350,8 @@ CARDS: tuple[Rule, ...] = (
         P,
         "multiple action: a round ends with all hands of the dealer",
         clause="13:69F-2.18",
-        left_out="not built yet: the wager is not among those `check` knows",
+        code=(T + "multiple_action:hinders_the_end", T + "irregular:not_countable"),
+        journal=("dealer_hand_settled",),
     ),
     Rule(
         "R-30",

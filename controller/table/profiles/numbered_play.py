@@ -165,15 +165,22 @@ PLAY: tuple[Rule, ...] = (
         V,
         "what each matching card pays at the least, by number of decks and suit",
         clause="13:69F-2.23(f)",
-        left_out="not built yet: no wager is settled in this version; no card moves and no device",
+        code=(
+            T + "eligibility:MATCH_ODDS",
+            "controller.config_wagers:match",
+            T + "side_wagers:pays",
+            T + "side_wagers:matched",
+        ),
+        journal=("side_wagers_settled",),
     ),
     Rule(
         "R-39",
         V,
-        "match-the-dealer not beside the optional bonus and the in-between wager",
-        clause="13:69F-2.23(g)",
-        code=(T + "eligibility:exclusions",),
-        journal=(CHECK,),
+        "match-the-dealer not beside the optional bonus and the in-between wager; a basic wager comes "
+        "first, and all of them before the first card",
+        clause="13:69F-2.23(c), (g)",
+        code=(T + "eligibility:exclusions", T + "side_wagers:judge_match", T + "side_wagers:_judge_cash"),
+        journal=(CHECK, "bets_closed", "cash_wager"),
     ),
     Rule(
         "R-40",
@@ -181,9 +188,9 @@ PLAY: tuple[Rule, ...] = (
         "one of over/under-13, same-suit and seven, and none beside the progressive; losers are "
         "collected before any more cards",
         clause="13:69F-2.17(a), (d)",
-        code=(T + "eligibility:exclusions", T + "eligibility:WAGERS"),
+        code=(T + "eligibility:exclusions", T + "eligibility:WAGERS", T + "side_wagers:over_under"),
         journal=(CHECK, "side_wagers_settled"),
-        left_out="in part: stakes and payments are not entered in this version",
+        left_out="in part: the texts at hand do not say what wins at same-suit, nor what the three pay",
     ),
     Rule(
         "R-41",
