@@ -32,7 +32,7 @@ from controller.table.inputs import (
     Trouble,
 )
 from controller.table.machine import Disagreement, TableMachine
-from controller.table.phases import TAPS
+from controller.table.phases import TAPS, Phase
 from controller.table.profiles import TableRules
 from controller.table.rules import decide, expected
 from controller.table.state import TableState, initial
@@ -161,6 +161,12 @@ class Service:
             raise JournalDisagrees(
                 f"the journal knows the batches {_and(journaled)}, table.toml {_and(known)}: "
                 "use the journal that belongs to this table, or start a new one"
+            )
+        played = self.state.played
+        if self.state.phase is not Phase.CLOSED and played not in {"", self.rules.played}:
+            raise JournalDisagrees(
+                f"the table is open for {played}, table.toml says {self.rules.played}: "
+                "put it back as it was and close the table first, or start a new journal"
             )
         for batch in self.state.batches.values():
             back = self.rules.back(batch.id)

@@ -32,6 +32,5 @@ def check(
             rules = loaded.rules
             decks = f"{rules.decks} deck{'s' if rules.decks > 1 else ''}"
             batches = f"{len(rules.batches)} batches of {decks}" if len(rules.batches) > 1 else decks
-            played = f"{rules.game} of {rules.profile} in mode {rules.mode}"
-            print(f"{table}: table {rules.table} is fine: {played}, {batches}")
+            print(f"{table}: table {rules.table} is fine: {rules.played}, {batches}")
     raise typer.Exit(exits.USAGE if problems else exits.FINE)

@@ -52,7 +52,13 @@ def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     if isinstance(mode, Refusal):
         return mode
     backs = {b.id: b.back for b in rules.batches}
-    return {"cards": rules.batch_size, "backs": backs, **_as_it_came(rules), **mode}
+    return {
+        "played": rules.played,
+        "cards": rules.batch_size,
+        "backs": backs,
+        **_as_it_came(rules),
+        **mode,
+    }
 
 
 def _as_it_came(rules: TableRules) -> dict[str, str]:
@@ -75,6 +81,7 @@ def _open(state: TableState, data: Mapping[str, Any]) -> TableState:
         batches=batches,
         shoe=shoe,
         last_boxes=(),
+        played=data.get("played", ""),
         manual=data.get("manual", False),
         empty=tuple(data.get("empty", ())),
         first_to_look={},

@@ -346,11 +346,12 @@ SEALS_KEPT = 64
 class TableState:
     """`seq` is the number of the last fact applied; it equals the journal's.
 
-    `day` is the gaming day, `inspected` the day on which each device was last found in order (R-42), `empty`
-    are devices confirmed empty, `first_to_look` who of two people saw one empty. `manual`: it was opened
-    without its shuffler. `dry_in` is the phase in which the shoe ran out, while its rack is shuffled (R-35).
-    `no_reader`: dealt without the reader (R-36a). `set_back`: hours the clock went back in this start of the
-    daemon, and did not come forward again. `settlement` is how the last round ended, if hands were followed.
+    `day` is the gaming day, `inspected` the day on which each device was last found in order (R-42),
+    `empty` are devices confirmed empty, `first_to_look` who of two people saw one empty. `played` is what
+    it was opened for, `manual` that it was opened without its shuffler. `dry_in` is the phase in which the
+    shoe ran out, while its rack is shuffled (R-35). `no_reader`: dealt without the reader (R-36a).
+    `set_back`: hours the clock went back in this start of the daemon, and did not come forward again.
+    `settlement` is how the last round ended, if hands were followed.
     """
 
     seq: int = 0
@@ -374,6 +375,7 @@ class TableState:
     inspected: Mapping[str, str] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
     first_to_look: Mapping[str, str] = field(default_factory=dict)
+    played: str = ""
     manual: bool = False
     ending: Ending = Ending.SWAP
     dry_in: Phase | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -291,6 +292,10 @@ def test_a_journal_of_another_table_is_told(bench: Bench) -> None:
         bench.restarted(swapped)
     with pytest.raises(JournalDisagrees, match=r"52 cards, table.toml says 104"):
         bench.restarted(TableRules("T1", 7, 2, RULES.batches), boot=2)
+    other_mode = replace(RULES, mode="hand-dealt", shoe=None)
+    told = "open for blackjack of nj-casino in mode two-batch-shoe, table.toml says .* hand-dealt"
+    with pytest.raises(JournalDisagrees, match=told):
+        bench.restarted(other_mode)
 
 
 def test_log_lines_carry_numbers_and_never_a_card() -> None:

@@ -146,6 +146,11 @@ class TableRules:
         return tuple(dict.fromkeys(device for device in named if device is not None))
 
     @property
+    def played(self) -> str:
+        """What is played here, in words: the game, the profile, the mode."""
+        return f"{self.game} of {self.profile} in mode {self.mode}"
+
+    @property
     def night(self) -> bool:
         """A casino night of 13:47-20.22: a regime of its own."""
         return self.profile == "nj-casino-night"
