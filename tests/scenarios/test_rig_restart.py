@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from controller import config
 from controller.service import Commander
 from controller.table.inputs import Role
 from controller.table.profiles import BatchRules, TableRules
@@ -69,6 +72,36 @@ def test_after_a_crash_at_any_fact_the_table_is_as_it_was_and_plays_on() -> None
     assert world.view.batches == ["A", "B"]
     played = ("card_drawn", "cut_card", "cycle_started", "cycle_completed", "batch_released")
     assert only(world, played) == only(reference, played)
+
+
+@pytest.mark.rule("R-68")
+@pytest.mark.parametrize("table", ["hand-dealt-one-deck", "casino-night-shoe", "casino-night-shuffler"])
+def test_a_table_of_another_mode_plays_on_after_each_crash(table: str) -> None:
+    path = Path(__file__).parents[2] / "deploy" / "tables" / f"{table}.toml"
+    rules = replace(config.load(path).rules, decks=1)
+    reference = Stepped(rules, "other", 2)
+    reference.run()
+    world = Stepped(rules, "other", 2)
+    points = sorted(Random("crashes").sample(range(2, reference.journal.last_seq), 10))
+    for point in points:
+        world.run(lambda point=point: world.view.seq >= point)
+        before, starting = remembered(world.service.state), world.view.cycle == "starting"
+        crash_and_restart(world)
+        assert remembered(world.service.state) == before
+        assert codes(world) == (["start_unknown"] if starting else [])
+    world.run()
+    assert world.view.starts == len(points) + 1
+    assert world.felt.referee.violations == []
+    assert world.felt.referee.cards == reference.felt.referee.cards
+    assert world.view.batches == reference.view.batches
+    assert told(world) == told(reference)
+
+
+def told(world: Stepped) -> list[tuple[str, Any]]:
+    """What people told of cuts and rounds, each once."""
+    kinds = {"cut": "position", "bets_closed": "boxes", "cutting_card_at": "at", "round_settled": "cards"}
+    facts = [entry.fact for entry in world.journal.entries()]
+    return [(fact.kind, fact.data[kinds[fact.kind]]) for fact in facts if fact.kind in kinds]
 
 
 def only(world: Stepped, kinds: tuple[str, ...]) -> dict[str, list[tuple[str, Any]]]:
