@@ -32,9 +32,12 @@ def unplayed(rules: TableRules, round_: Round) -> bool:
 
 
 def settle(draft: Draft, before: TableState) -> None:
-    """What each hand of the round wins, if hands were followed; or why that cannot be told."""
+    """What each hand of the round wins, or why that cannot be told.
+
+    Only if hands were followed, or the reader told of a natural: then there was nothing to tap.
+    """
     round_ = before.round
-    if round_ is None or not round_.hands:
+    if round_ is None or draft.rules.by_eye or not (round_.hands or round_.natural):
         return
     try:
         data = _settlement(draft.rules, before, round_)
@@ -54,7 +57,7 @@ def _settlement(rules: TableRules, before: TableState, round_: Round) -> dict[st
     if rules.dealer_hands > 1:
         raise CannotTell("each hand met several of the dealer's, and no tap tells their cards apart")
     house = [] if unplayed(rules, round_) else _faces([c for c in round_.cards if c.to in (DEALER, HOLE)])
-    played = [(hand, _faces(hands.held(round_, hand))) for hand in reversed(round_.hands)]
+    played = [(hand, _faces(hands.held(round_, hand))) for hand in reversed(hands.of(round_))]
     if why := _irregular(rules, round_, played, house):
         raise CannotTell(why)
     return {

@@ -293,6 +293,12 @@ def test_no_hand_is_played_against_a_natural_that_the_reader_told():
     assert t.no("hit", box="2") == ("dealer_has_natural", "13:69F-2.7(a)")
     t.tap("round_settled")
     assert t.won == {"box 2": "lose", "box 1": "push"}
+    t.round("AS 9D AC KH 8D TC")
+    t.tap("peek")
+    t.end(Done({}))
+    t.event(ev.HoleCardChecked, "reader", result="natural")
+    t.tap("round_settled")
+    assert t.won == {"box 2": "lose", "box 1": "push"}, "there was nothing to tap"
 
 
 @pytest.mark.rule("13:47-20.22(g)10iv")
@@ -397,6 +403,17 @@ def test_tables_where_no_hand_is_followed(changes, code):
     for event in ("hit", "surrender", "insurance"):
         assert t.no(event, box="1")[0] == code
     assert not any(line.startswith("hit") for line in expected(t.rules, t.state))
+
+
+def test_a_reader_says_natural_where_nobody_counts_the_cards():
+    t = with_reader()
+    t.round("AS 9D AC KH 8D TC")
+    t.tap("peek")
+    t.end(Done({}))
+    t.event(ev.HoleCardChecked, "reader", result="natural")
+    t.rules = replace(t.rules, shoe=None)
+    t.tap("round_settled")
+    assert t.state.settlement is None
 
 
 @pytest.mark.parametrize("box", ["0", "8", "x", "1/x", ""])
