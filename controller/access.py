@@ -22,7 +22,7 @@ PLAY = frozenset(
         "open", "inspect", "spread", "player_inspected", "wash", "load_shuffler", "start_shuffle",
         "take_from_shuffler", "offer_cut", "cut", "insert_cutting_card", "load_shoe", "take_in_hand", "burn",
         "dealer_change",
-        "bets_closed", "dispense", "card_face_up",
+        "bets_closed", "dispense", "card_face_up", "count_stub",
         "cutting_card_at", "hit", "stand", "double", "split", "insurance", "surrender",
         "cash_wager", "cash_converted", "dealer_hand_settled",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",

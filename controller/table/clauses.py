@@ -21,6 +21,7 @@ CLAUSES = {
     **dict.fromkeys(("burn", "dealer_change"), "58 Pa. Code 685a.7(c)"),
     "bets_closed": "13:69F-2.6",
     "dispense": "13:69F-20.9",
+    "count_stub": "13:69F-35.9(e)",
     "side_wagers_settled": "13:69F-2.23(e)",
     **dict.fromkeys(("cash_wager", "cash_converted"), "13:69F-2.23(d)"),
     "dealer_hand_settled": "13:69F-2.18(a)",

@@ -441,6 +441,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **multiple_action.APPLY,
     **continuous.APPLY,
     **stacks.APPLY,
+    **stub.APPLY,
     **hands.APPLY,
     **people.APPLY,
 }

@@ -225,6 +225,8 @@ def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -
     """Why a round cannot end yet; one that is `void` may lack a card."""
     if hindered := reader.hinders_the_end(rules, state, void=void):
         return hindered
+    if not void and (wrong := stub.hands_void(state)):
+        return wrong
     if not void and all_void(rules, state):
         why = f"{state.shoe.face_up} cards were found face up in the deal: all hands are void"
         return Refusal("all_hands_void", why, FACE_UP_CARDS, ("void_round reason=face_up",))

@@ -452,6 +452,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     **side_wagers.JUDGES,
     **multiple_action.JUDGES,
     **stacks.JUDGES,
+    **stub.JUDGES,
     **hands.JUDGES,
     **people.JUDGES,
 }

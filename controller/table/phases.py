@@ -158,6 +158,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.PLAYING, "hole_card_is_out"),
     Transition("side_wagers_settled", (P.SIDE_WAGERS,), P.HOLE_CARD),
     Transition("hole_dealt", (P.HOLE_CARD,), P.PLAYING, tap=False),
+    # what is left of the deck, counted before the hands are settled
+    Transition("count_stub", (P.PLAYING,), None),
     # outside a round only where the shoe does not sense the cutting card; told late, the shoe ends
     Transition("cutting_card_at", (P.BURN_DUE, P.BETWEEN_ROUNDS, *IN_ROUND), None),
     Transition("cutting_card_late", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END, tap=False),

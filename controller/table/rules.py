@@ -261,6 +261,7 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     **closing.FOLLOW,
     **reader.FOLLOW,
     **stacks.FOLLOW,
+    **stub.FOLLOW,
     **people.FOLLOW,
 }
 
@@ -299,6 +300,8 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return opening.examples(rules, state, event)
         case "card_face_up":
             return []
+        case "count_stub":
+            return stub.examples(rules, state)
         case "shuffle_demanded" | "dead_card":
             return opening.examples(rules, state, event)
         case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":

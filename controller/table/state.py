@@ -241,11 +241,12 @@ class Shoe:
     that were drawn and went back in, as the shoe's own counter has it; `aside` are the cards of its
     segregated area; `by_choice` tells that the licensee ended this shoe (R-14). `told_empty`: since its last
     card the shoe said by itself that it is empty. `stub` and `face_up` count cards that came out of it
-    for the stub, and turned the wrong way in the deal; `asked` is up to which card, by its own counter,
-    it was asked to let cards out in stacks. `untold`: no device counts, and nobody told how many cards a
-    round took, so that fewer are left than its custody says. Of a continuous shuffler (R-60) `used`
-    counts the cards in the rack when the bets were closed, `free` those of them that may go back between
-    two rounds.
+    for the stub, and turned the wrong way in the deal; `counted` is what the dealer counted of the stub
+    before the settlement, `stub_wrong` that it is another number than is left of the deck; `asked` is up
+    to which card, by its own counter, it was asked to let cards out in stacks. `untold`: no device
+    counts, and nobody told how many cards a round took, so that fewer are left than its custody says. Of
+    a continuous shuffler (R-60) `used` counts the cards in the rack when the bets were closed, `free`
+    those of them that may go back between two rounds.
     """
 
     batch: str | None = None
@@ -269,6 +270,8 @@ class Shoe:
     used: int = 0
     free: int = 0
     stub: int = 0
+    counted: int | None = None
+    stub_wrong: bool = False
     face_up: int = 0
     asked: int = 0
     untold: bool = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from controller.table import args
-from controller.table.args import Args
-from controller.table.changes import move, with_batch
-from controller.table.inputs import Refusal
+from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.changes import move, with_batch, with_shoe
+from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.profiles import TableRules
 from controller.table.state import Batch, Place, TableState
 
@@ -28,10 +28,14 @@ def misdeal(rules: TableRules) -> Refusal | None:
     return Refusal("misdeal", why, rules.one_deck.clause, ("void_round reason=misdeal",))
 
 
-def expected(state: TableState) -> int:
-    """Cards that must be left of the deck: those in the shoe, and those that came out after the deal."""
+def expected(rules: TableRules, state: TableState) -> int:
+    """Cards that must be left of the deck: those in the shoe, and those that came out after the deal.
+
+    In a round dealt from the hand the whole deal is still in its custody.
+    """
     assert state.shoe.batch is not None
-    return state.batches[state.shoe.batch].at(Place.SHOE) + state.shoe.stub
+    left = state.batches[state.shoe.batch].at(Place.SHOE) + state.shoe.stub
+    return left - len(state.round.order) if rules.by_eye and state.round else left
 
 
 def due(state: TableState, batch: Batch) -> bool:
@@ -52,12 +56,10 @@ def judge(rules: TableRules, state: TableState, given: Args, *, unsure: bool) ->
     batch = state.shoe.batch
     assert batch is not None
     played = {"played": bool(state.last_boxes)}
-    if "stub" in given:
-        counted = args.whole(given, "stub")
-        if not 0 <= counted <= 2 * rules.batch_size:
-            raise ValueError(f"stub is a number of cards, 0 to {2 * rules.batch_size}")
+    counted = _number(rules, given, "stub") if "stub" in given else state.shoe.counted
+    if counted is not None:
         unknown = state.shoe.untold if rules.by_eye else unsure
-        return {**played, "stub": counted, "wanted": None if unknown else expected(state)}
+        return {**played, "stub": counted, "wanted": None if unknown else expected(rules, state)}
     lifted = bool(state.batches[batch].at(Place.SHOE)) and not rules.by_eye and not unsure
     if lifted or due(state, state.batches[batch]):
         why = "it did not come out through the shoe" if lifted else f"it was not in {ROUNDS - 1} rounds"
@@ -70,7 +72,46 @@ def counted(rules: TableRules, state: TableState, taps: list[tuple[str, Args]]) 
     """The same taps with a count of the stub, where there is one."""
     if not rules.per_round:
         return []
-    return [(f"{shown} stub=N", {**given, "stub": expected(state)}) for shown, given in taps]
+    return [(f"{shown} stub=N", {**given, "stub": expected(rules, state)}) for shown, given in taps]
+
+
+def _number(rules: TableRules, given: Args, name: str) -> int:
+    cards = args.whole(given, name)
+    if not 0 <= cards <= 2 * rules.batch_size:
+        raise ValueError(f"{name} is a number of cards, 0 to {2 * rules.batch_size}")
+    return cards
+
+
+# --- counted before the settlement: a wrong number voids the hands ---
+
+
+def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if not rules.per_round:
+        return Refusal("no_stub", "only a deck that lasts one round leaves a stub", STUB)
+    if not (rules.by_eye or state.shoe.empty):
+        return Refusal("shoe_not_empty", "take the rest of the cards out of the shoe first", STUB)
+    cards = _number(rules, tap.args, "cards")
+    unknown = state.uncertain or state.silent(rules.shoe)
+    wanted = None if unknown else expected(rules, state)
+    return {"batch": state.shoe.batch, "cards": cards, "wanted": wanted}
+
+
+def _count(state: TableState, data: Mapping[str, Any]) -> TableState:
+    wrong = data["wanted"] not in (None, data["cards"])
+    return with_shoe(state, counted=data["cards"], stub_wrong=wrong)
+
+
+def _after_count(draft: Draft, before: TableState) -> None:
+    tap = draft.facts[0].data
+    _judge_stub(draft, tap["batch"], tap["cards"], tap["wanted"])
+
+
+def hands_void(state: TableState) -> Refusal | None:
+    """Why the round cannot be settled: with a wrong stub a hand is wrong, or the deck."""
+    if not state.shoe.stub_wrong:
+        return None
+    why = "a wrong number of cards is left: the hands are void"
+    return Refusal("wrong_stub", why, STUB, ("void_round reason=misdeal",))
 
 
 def collected(state: TableState, data: Mapping[str, Any]) -> TableState:
@@ -84,7 +125,25 @@ def collected(state: TableState, data: Mapping[str, Any]) -> TableState:
 
 
 def after_collect(draft: Draft, tap: Mapping[str, Any]) -> None:
+    """What was counted is judged once the cards are collected, if not before."""
+    if "stub" in tap:
+        _judge_stub(draft, tap["batch"], tap["stub"], tap["wanted"])
+
+
+def _judge_stub(draft: Draft, batch: str, counted: int, wanted: int | None) -> None:
     """A wrong number takes the deck off the table: no shuffle mends it (R-55)."""
-    if "stub" in tap and tap["wanted"] not in (None, tap["stub"]):
-        cause = f"{tap['stub']} cards were left after the deal, not {tap['wanted']}"
-        draft.latch("wrong_stub", cause, batch=tap["batch"])
+    if wanted not in (None, counted):
+        cause = f"{counted} cards were left after the deal, not {wanted}"
+        draft.latch("wrong_stub", cause, batch=batch)
+
+
+def examples(rules: TableRules, state: TableState) -> list[tuple[str, Args]]:
+    """Told once, and while a deck lasts one round."""
+    if not rules.per_round or state.shoe.counted is not None:
+        return []
+    return [("cards=N", {"cards": expected(rules, state)})]
+
+
+JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {"count_stub": (_judge_count, ("cards",))}
+APPLY: dict[str, Apply] = {"count_stub": _count}
+FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {"count_stub": _after_count}

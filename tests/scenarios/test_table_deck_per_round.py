@@ -489,6 +489,43 @@ def test_a_wrong_stub_takes_the_deck_off_the_table_and_no_shuffle_mends_it():
     assert poker.codes == []
 
 
+@pytest.mark.rule("R-54", "R-55")
+def test_a_stub_counted_wrong_before_the_settlement_makes_the_hands_void():
+    poker = alone()
+    poker.deal("1,2")
+    assert poker.refused("count_stub", cards=43).code == "shoe_not_empty"
+    while len(poker.stack) > 10:
+        poker.draw()
+    poker.event(ev.Lid, open=True)
+    poker.event(ev.ShoeEmpty)
+    assert "count_stub cards=N" in poker.expected
+    poker.tap("count_stub", cards=42)
+    assert poker.codes == ["wrong_stub"]
+    refused = poker.refused("round_settled")
+    assert (refused.code, refused.clause) == ("wrong_stub", "13:69F-35.9(e)")
+    assert refused.expected == ("void_round reason=misdeal",)
+    poker.tap("void_round", SUPERVISOR, reason="misdeal")
+    poker.tap("collect_rack", gauge="full")
+    assert poker.codes == ["wrong_stub"]
+
+
+@pytest.mark.rule("R-54")
+@pytest.mark.parametrize("source", [alone, by_hand])
+def test_a_stub_counted_right_before_the_settlement_is_not_counted_again(source):
+    poker = source()
+    poker.tap("bets_closed", boxes="1,2")
+    while poker.phase == "dealing":
+        poker.draw()
+    if poker.rules.shoe:
+        poker.event(ev.ShoeEmpty)
+    poker.tap("count_stub", cards=43)
+    assert not any(text.startswith("count_stub") for text in poker.expected)
+    poker.tap("round_settled")
+    poker.tap("collect_rack", gauge="full")
+    batch = poker.state.batches["A"]
+    assert (batch.cards, batch.uncounted, poker.codes) == ({"rack": 52}, 0, [])
+
+
 @pytest.mark.rule("R-54")
 def test_a_stub_lifted_out_by_hand_is_counted():
     poker = alone()
