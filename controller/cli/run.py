@@ -33,5 +33,5 @@ def run(
             why="the wire of an open table shows cards nobody may see yet",
         )
     for note in loaded.notes:
-        logger.warning("not built", note=note)
+        logger.warning("check notes", note=note)
     raise typer.Exit(daemon.serve(loaded, logger, os.environ))

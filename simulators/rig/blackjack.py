@@ -76,6 +76,10 @@ class Blackjack(Acts):
         mine.append(hole or "")
         all_bust = all(total(hand)[0] > 21 for hand in hands.values())
         yield from self.own_hand(mine, all_bust=all_bust)
+        for _ in range(1, rules.dealer_hands):
+            yield Tap("dealer_hand_settled")
+            again = [mine[0], (yield from self.must_draw("dealer"))]  # each begins with the first card
+            yield from self.own_hand(again, all_bust=all_bust)
         yield Pause(SETTLE_S)
         yield Tap("round_settled", {"cards": self.felt.laid()} if rules.by_eye else {})
         self.felt.pick_up()

@@ -47,6 +47,7 @@ def test_there_is_an_example_for_each_profile_mode_and_game() -> None:
         *((True, True), (True, False), (False, True), (False, False)),
     }
     assert {rules.ties for rules in nights} == set(Ties)
+    assert {rules.dealer_hands for rules in tables} == {1, 3}
     assert len({rules.table for rules in tables}) == len(tables)
 
 

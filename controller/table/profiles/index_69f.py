@@ -12,7 +12,7 @@ P = Tag.PARTIAL
 CARDS = "controller.table.blackjack:"
 CRAPS = "out of scope: no cards handled / no device; a shaker of dice is no card shuffler"
 HANDS = "controller.table.hands:"
-WAGER = "in part: only the deck floor and the exclusions were at hand; no wager is settled in this version"
+WAGER = "in part: the deck floor and what excludes it; what it wins and pays was not at hand"
 POKER_PLAY = "out of scope: wagers and payments of another game; no card moves and no device"
 
 INDEX: tuple[Rule, ...] = (
