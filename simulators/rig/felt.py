@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from controller.table.profiles import FirstCardPolicy, TableRules
+from controller.table.profiles import CutPolicy, FirstCardPolicy, TableRules
 from devices.events import JOKER
 from simulators.models.cards import Card, CuttingCard, Item, Stack, make_batch
 from simulators.models.continuous import ContinuousShuffler
@@ -105,6 +105,7 @@ class Felt:
             self.batch_of,
             plays_first_card=rules.first_card is FirstCardPolicy.PLAY_ONE_ROUND,
             alternates=not rules.alone,
+            cuts=rules.cut is CutPolicy.ALWAYS and not rules.continuous,
             goes_on=rules.night,
             burn=rules.burn,
         )
@@ -160,6 +161,7 @@ class Felt:
 
     def cut(self, batch: str, position: int) -> None:
         self.piles[batch].cut(position)
+        self.referee.cut(self.piles[batch].contents())
 
     def insert_cutting_card(self, batch: str, behind: int) -> None:
         self.piles[batch].insert_cutting_card(self.cutting_card, behind)

@@ -17,8 +17,9 @@ STUB = "stub"
 class Referee:
     """Counts what must never happen. `violations` are sentences, one a shoe and kind, oldest first.
 
-    `alternates`: no batch may be in two shoes in a row. `goes_on`: the rack that was shuffled in a round is
-    dealt to its end, where elsewhere it finishes that round alone (R-35, casino nights apart).
+    `alternates`: no batch may be in two shoes in a row. `cuts`: each is cut. `goes_on`: the rack that was
+    shuffled in a round is dealt to its end, where elsewhere it finishes that round alone (R-35, casino nights
+    apart).
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Referee:
         *,
         plays_first_card: bool,
         alternates: bool = True,
+        cuts: bool = True,
         goes_on: bool = False,
         burn: Burn = Burn.EACH_LOAD,
     ) -> None:
@@ -37,9 +39,10 @@ class Referee:
         self._world = world
         self._batch_of = batch_of
         self._plays_first_card, self._alternates, self._burn = plays_first_card, alternates, burn
-        self._goes_on = goes_on
+        self._cuts, self._goes_on = cuts, goes_on
         self._told: set[tuple[int, str]] = set()
         self._shuffled: set[Card] = set()
+        self._cut: set[Item] = set()
         self._burned = True
         self._in_round = False
         self._dealt = 0
@@ -62,12 +65,17 @@ class Referee:
         """These were shuffled by hand."""
         self._shuffled.update(cards)
 
+    def cut(self, items: Iterable[Item]) -> None:
+        self._cut.update(items)
+
     def shoe_loaded(self, items: Iterable[Item], *, again: bool = False) -> None:
         """A batch was put into the shoe; `again` when it is the rack of the one whose round is in play."""
         names = self._names(items)
         if len(names) != 1:
             self.violation("mixed batches", f"{' and '.join(names) or 'nothing'} loaded into the shoe")
         if again:
+            if any(self._world.places["shoe"].contents()):
+                self.violation("discards used again", "the rack was loaded although cards were left to deal")
             self._closing = self._closing if self._goes_on else "this"
             if names != self.shoes[-1:]:
                 self.violation(
@@ -106,11 +114,14 @@ class Referee:
         if place not in (BURN, STUB):
             self._to_a_hand(item, place)
         self._shuffled.discard(item)
+        self._cut.discard(item)
 
     def _to_a_hand(self, card: Card, place: str) -> None:
         self._dealt += 1
         if card not in self._shuffled:
             self.violation("unshuffled", f"a card without a completed shuffle reached {place}")
+        if self._cuts and card not in self._cut:
+            self.violation("uncut", f"a card that nobody cut reached {place}")
         if self._alternates and len(self.shoes) > 1 and self.shoes[-1] == self.shoes[-2]:
             self.violation("repeated batch", f"batch {self.shoes[-1]} is dealt twice in a row")
         if self._batch_of.get(card, "?") != self.shoes[-1]:

@@ -10,7 +10,7 @@ import pytest
 from controller import config
 from controller.table.profiles import BatchRules, Burn, TableRules
 from devices.events import Sense
-from simulators.rig.felt import MANAGED_SHOE
+from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.stepped import Stepped
 
 TABLES = sorted((Path(__file__).parents[2] / "deploy" / "tables").glob("*.toml"))
@@ -90,6 +90,23 @@ def test_without_a_cutting_card_a_deck_is_dealt_out_and_its_discards_finish_the_
     assert len(loads) == 4
     assert [fact.get("goes_on", False) for fact in loads].count(True) > 0
     assert Sense.CUT_CARD not in world.rules.shoe_senses or told(world, "cut_card") == []
+
+
+def test_the_referee_sees_what_is_done_wrong_at_a_casino_night() -> None:
+    rules = TableRules("CN-01", 7, 1, ONE, cutting_card=False, shuffler=None, **NIGHT)
+    felt = Felt(rules, "referee")
+    told = felt.referee.violations
+    felt.load_shoe("A")
+    felt.referee.round_begins()
+    felt.draw("box 1")
+    kinds = [text.split(": ")[1] for text in told]
+    assert kinds == ["burn missed", "unshuffled", "uncut"]
+    felt.pick_up()
+    felt.lift_rack("A")
+    felt.shuffle("A")
+    felt.cut("A", 0)
+    felt.load_shoe("A", again=True)
+    assert told[-1] == ("shoe 1: discards used again: the rack was loaded although cards were left to deal")
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
