@@ -185,6 +185,7 @@ def _shoe(s: Answer) -> str:
     words = f"number {shoe['number']}, batch {shoe['batch']}"
     words += ", nobody counts the cards" if shoe["left"] is None else f", {_count(shoe['left'], 'card')} left"
     words += ", locked" if shoe.get("locked") else ""
+    words += ", the stub is to be counted" if shoe.get("stub_due") else ""
     card = shoe["cutting_card"]
     if card["seen"]:
         words += f", cutting card out at {card['at']}" if card["at"] else ", cutting card out"

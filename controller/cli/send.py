@@ -84,7 +84,7 @@ def _send(
         told = {"command": command.name, "outcome": end.outcome, "code": end.code, "answer": end.answer}
         _print(json_line(told))
     elif end.outcome == "done":
-        _print("\n".join(_done(command, end.answer or {})))
+        _print("\n".join(_done(spec, command, end.answer or {})))
     if end.outcome != "done":
         raise NotDone(printable(end.text), end.exit)
 
@@ -283,7 +283,7 @@ def _joined(why: str, hint: str | None) -> str:
     return why if hint is None else f"{why}; {hint}"
 
 
-def _done(command: CommandSpec, answer: Mapping[str, Any]) -> Iterator[str]:
+def _done(spec: DriverSpec, command: CommandSpec, answer: Mapping[str, Any]) -> Iterator[str]:
     if answer.get("done", True) is None:
         yield _row(command.name, "accepted")
         yield _row("", "the device never tells when it is done, or that it is not: look at it")
@@ -293,7 +293,8 @@ def _done(command: CommandSpec, answer: Mapping[str, Any]) -> Iterator[str]:
         yield _row(key, _word(value))
     if command.moves_cards:
         yield _row("", "the device took it; cards move until it says otherwise")
-        yield _row("", "a table takes no batch from here: it shuffles each in a cycle of its own")
+        if spec.role == "shuffler":
+            yield _row("", "a table takes no batch from here: it shuffles each in a cycle of its own")
 
 
 def _row(name: str, text: str) -> str:

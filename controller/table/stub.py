@@ -43,6 +43,12 @@ def due(state: TableState, batch: Batch) -> bool:
     return bool(state.last_boxes) and batch.uncounted + 1 >= ROUNDS
 
 
+def due_now(state: TableState) -> bool:
+    """Whether the stub of the round in play, or just played, must be counted and was not yet."""
+    batch = state.batches.get(state.shoe.batch or "")
+    return batch is not None and state.shoe.counted is None and due(state, batch)
+
+
 def judge(rules: TableRules, state: TableState, given: Args, *, unsure: bool) -> dict[str, Any] | Refusal:
     """What the dealer counted, if the stub was counted; `unsure` when cards may have come out unseen.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import continuous, daily, hands, people, side_wagers
+from controller.table import continuous, daily, hands, people, side_wagers, stub
 from controller.table.faults import FAULTS
 from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
@@ -34,6 +34,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             "locked": state.device(rules.shoe or "").locked,
             "cutting_card": {"seen": shoe.cut_seen, "at": shoe.cut_at},
             "closing": shoe.closing.value,
+            "stub_due": rules.per_round and stub.due_now(state),
             "senses": sorted(rules.shoe_senses),
             **({"may_return": continuous.may_return(state)} if rules.continuous else {}),
         },

@@ -12,6 +12,7 @@ from controller.table.phases import TAPS
 from controller.table.profiles import BatchRules, Burn, CutPolicy, TableRules
 from controller.table.rules import accepts, expected, expected_taps
 from controller.table.state import Place, TableState
+from controller.table.view import snapshot
 from devices import events as ev
 from devices.events import JOKER
 from firmware_bridge.link import Done, NotSent, Refused, Unknown
@@ -362,6 +363,22 @@ def test_one_card_face_up_is_left_out_and_a_second_one_voids_all_hands():
     assert poker2.codes == []
 
 
+@pytest.mark.rule("R-31")
+def test_a_card_face_up_in_a_stack_is_made_up_for_by_the_next():
+    poker = alone(stacks=True)
+    poker.tap("bets_closed", boxes="1,2")
+    poker.tap("dispense")
+    poker.end(Done({"count": 3}))
+    for up in (False, True, False):
+        poker.draw(face_up=up)
+    poker.tap("dispense")
+    assert poker.effects[-1].args == {"count": 1, "drawn": 3}
+    poker.end(Done({"count": 1}))
+    poker.draw()
+    assert poker.hands() == {"box 1": 3}
+    assert poker.codes == []
+
+
 def test_a_stub_card_face_up_after_the_deal_voids_nothing():
     poker = alone()
     poker.deal("1")
@@ -424,6 +441,7 @@ def test_a_stub_that_no_machine_counts_is_counted_in_every_fifth_round():
             poker.draw()
         poker.event(ev.ShoeEmpty)
         assert ("collect_rack gauge=full|short|over" in poker.expected) is (number % 5 != 0)
+        assert snapshot(poker.rules, poker.state)["shoe"]["stub_due"] is (number % 5 == 0)
         if number % 5 == 0:
             refused = poker.refused("collect_rack", gauge="full")
             assert (refused.code, refused.clause) == ("stub_not_counted", "13:69F-35.9(e)")
