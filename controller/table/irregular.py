@@ -294,6 +294,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
     match event:
         case "void_round" if reader.hinders_the_end(rules, state, void=False):
             return [("reason=reader", {"reason": "reader"})]
+        case "void_round" if stub.hands_void(state):
+            return [("reason=misdeal", {"reason": "misdeal"})]
         case "void_round" if all_void(rules, state):
             return [("reason=face_up", {"reason": "face_up"})]
         case "void_round" if _void_is_called_for(rules, state):

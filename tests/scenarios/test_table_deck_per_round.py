@@ -522,6 +522,7 @@ def test_a_stub_counted_wrong_before_the_settlement_makes_the_hands_void():
     refused = poker.refused("round_settled")
     assert (refused.code, refused.clause) == ("wrong_stub", "13:69F-35.9(e)")
     assert refused.expected == ("void_round reason=misdeal",)
+    assert "void_round reason=misdeal" in poker.expected
     poker.tap("void_round", SUPERVISOR, reason="misdeal")
     poker.tap("collect_rack", gauge="full")
     assert poker.codes == ["wrong_stub"]
