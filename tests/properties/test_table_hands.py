@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.table import hands
@@ -54,6 +54,7 @@ def outcome(t: Played, step: Any) -> Any:
 
 
 @pytest.mark.rule("R-30")
+@settings(max_examples=50)
 @given(st.sampled_from(NIGHTS), PAIRS, CARD, st.lists(STEP, max_size=14))
 def test_any_taps_and_cards_of_a_round(night, deal, other_hole, steps):
     t, twin = table(night), table(night)

@@ -447,7 +447,7 @@ def test_status_tells_totals_turns_and_the_settlement_and_a_checkpoint_keeps_the
 def leaves_the_table(t: Played) -> list[object]:
     """Status, and the answer to every tap of hands that may be tried now."""
     out: list[object] = [snapshot(t.rules, t.state)]
-    for event, box in product(hands.TAPS, ("1", "1/2", "2", "3")):
+    for event, box in product(hands.TAPS, ("1", "1/2", "2")):
         found = decide(t.rules, t.state, OperatorEvent(event, {"box": box}, "ann", SUPERVISOR))
         out.append(found if isinstance(found, Refusal) else [(f.kind, f.data) for f in found.facts])
     return out
@@ -455,7 +455,7 @@ def leaves_the_table(t: Played) -> list[object]:
 
 @pytest.mark.rule("R-30")
 @pytest.mark.parametrize("night", [None, Ties.PUSH])
-@pytest.mark.parametrize("up", ["AC", "TC", "6C"])
+@pytest.mark.parametrize("up", ["AC", "TC"])
 def test_no_tap_of_hands_depends_on_the_hole_card(night, up):
     """Law 7: below the same up card a ten, an ace and a two. All hands bust: at casino nights for good."""
     tables = [Played(night) for _ in range(3)]
