@@ -11,11 +11,13 @@ class Continuous(Blackjack):
     """A shoe is what lies between two loads: it ends, for an idle hour, when a whole batch was dealt."""
 
     def play(self) -> Script:
-        (batch,) = (batch.id for batch in self.felt.rules.batches)
+        batches = [batch.id for batch in self.felt.rules.batches]
         yield from self.inspect_devices()
         yield Tap("open")
-        yield from self.prepare(batch)
+        for batch in batches:
+            yield from self.prepare(batch)
         for number in range(1, self.shoes + 1):
+            batch = batches[(number - 1) % len(batches)]
             yield from self.load(batch)
             until = self.view.cards + self.felt.rules.batch_size
             while self.view.phase == "between_rounds" and self.view.cards < until:

@@ -14,6 +14,7 @@ from simulators.models.cards import Card
 from simulators.models.continuous import ContinuousShuffler
 from simulators.rig.stepped import Stepped
 from tests.support.continuous import CONTINUOUS, DEVICE
+from tests.support.table import BATCHES
 
 DRIVER = "managed-continuous"
 
@@ -49,6 +50,15 @@ def test_whole_shoes_go_by_without_a_fault(decks: int, shoes: int) -> None:
     assert told.count("ready_to_deal") == shoes
     assert told.count("cards_returned") >= world.view.rounds - 2 * shoes
     assert {"cut", "burn", "cut_card", "load_shoe"}.isdisjoint(told)
+
+
+@pytest.mark.rule("R-11")
+def test_two_batches_alternate_where_the_batch_rule_binds_here_too() -> None:
+    world = world_of("two", 3, batches=BATCHES)
+    world.run()
+    world.felt.referee.check()
+    assert (world.felt.referee.violations, world.view.faults_latched) == ([], 0)
+    assert (world.view.phase, world.view.batches) == ("closed", ["A", "B", "A"])
 
 
 @pytest.mark.rule("R-74")
