@@ -89,12 +89,18 @@ def _marked(decorator: ast.expr, tree: ast.Module) -> Iterator[str]:
 
 
 def _text(part: ast.expr, tree: ast.Module) -> str:
-    """A part of an f-string: plain, or a constant of the module."""
-    if isinstance(part, ast.FormattedValue):
-        name, here = ast.unparse(part.value), (n for n in tree.body if isinstance(n, ast.Assign))
-        part = next(n.value for n in here if ast.unparse(n.targets[0]) == name)
-    assert isinstance(part, ast.Constant)
-    return str(part.value)
+    """A part of an f-string: plain, or a constant of the module or of the one that it came from."""
+    if not isinstance(part, ast.FormattedValue):
+        assert isinstance(part, ast.Constant)
+        return str(part.value)
+    name = ast.unparse(part.value)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return _text(node.value, tree)
+        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+            path = HOUSE / f"{(node.module or '').replace('.', '/')}.py"
+            return _text(part, ast.parse(path.read_text()))
+    raise LookupError(name)
 
 
 def _in_lists(decorator: ast.expr, tree: ast.Module) -> Iterator[str]:
