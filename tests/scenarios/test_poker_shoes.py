@@ -22,7 +22,7 @@ STACKS = "managed-stack-shoe"
 BY_EYE: dict[str, Any] = {"shoe": None, "shoe_senses": frozenset()}
 
 
-def world_of(seed: object, decks: int = 4, driver: str = STACKS, **changes: Any) -> Stepped:
+def world_of(seed: object, decks: int = 2, driver: str = STACKS, **changes: Any) -> Stepped:
     given: dict[str, Any] = {
         "table": "TC-1",
         "boxes": 6,
@@ -63,27 +63,26 @@ def well(world: Stepped) -> None:
 
 @pytest.mark.rule("R-52", "R-53", "R-54", "R-56")
 @pytest.mark.parametrize(
-    ("game", "driver", "changes"),
+    ("game", "driver", "decks", "changes"),
     [
-        ("three-card-poker", STACKS, {"batches": TWO, "shuffler": "shuffler"}),
-        ("three-card-poker", "managed-shoe", {}),
-        ("mississippi-stud", STACKS, {"shuffler": "shuffler", "cut": CutPolicy.HAND_SHUFFLED}),
-        ("mississippi-stud", "managed-shoe", {**BY_EYE, "batches": TWO, "shuffler": "shuffler"}),
-        ("asia-poker", STACKS, {}),
-        ("asia-poker", "managed-shoe", {"shuffler": "shuffler", "batches": TWO}),
+        ("three-card-poker", STACKS, 3, {"batches": TWO, "shuffler": "shuffler"}),
+        ("three-card-poker", "managed-shoe", 2, {}),
+        ("mississippi-stud", STACKS, 2, {"shuffler": "shuffler", "cut": CutPolicy.HAND_SHUFFLED}),
+        ("mississippi-stud", "managed-shoe", 6, {**BY_EYE, "batches": TWO, "shuffler": "shuffler"}),
+        ("asia-poker", STACKS, 5, {}),
+        ("asia-poker", "managed-shoe", 3, {"shuffler": "shuffler", "batches": TWO}),
     ],
 )
-def test_decks_go_by_without_a_fault(game: str, driver: str, changes: dict[str, Any]) -> None:
-    world = world_of(game, 6, driver, game=game, **changes)
+def test_decks_go_by_without_a_fault(game: str, driver: str, decks: int, changes: dict[str, Any]) -> None:
+    world = world_of(game, decks, driver, game=game, **changes)
     well(world)
     alternate = "batches" in changes
-    assert world.view.batches == (["A", "B"] * 3 if alternate else ["A"] * 6)
-    assert (world.view.rounds, world.felt.referee.cards) == (6, 6 * world.rules.batch_size)
-    cuts = 0 if "cut" in changes else 6
+    assert "".join(world.view.batches) == ("ABABAB" if alternate else "AAAAAA")[:decks]
+    assert (world.view.rounds, world.felt.referee.cards) == (decks, decks * world.rules.batch_size)
+    cuts = 0 if "cut" in changes else decks
     assert (len(told(world, "cut")), len(told(world, "offer_cut"))) == (cuts, 0)
     counted = [fact["stub"] for fact in told(world, "collect_rack") if "stub" in fact]
-    assert len(counted) == (0 if alternate else 1)
-    assert game != "asia-poker" or set(counted) <= {4}
+    assert counted == ([4] if decks == 5 else [])
 
 
 @pytest.mark.rule("R-53")
@@ -103,12 +102,12 @@ def test_every_stack_is_asked_for_by_its_first_card() -> None:
         assert sum(s["count"] for s in stacks) == 52
 
 
-@pytest.mark.parametrize("fault", ["jam@2", "jam:belt@3", "late_answer@40", "duplicate_answer", "misread@7"])
+@pytest.mark.parametrize("fault", ["jam@2", "jam:belt@3", "late_answer@30", "duplicate_answer", "misread@7"])
 def test_what_a_shoe_gets_over(fault: str) -> None:
     world = world_of(fault)
     faults.apply(wire(world), fault)
     well(world)
-    assert world.felt.referee.cards == 4 * 52
+    assert world.felt.referee.cards == 2 * 52
 
 
 def test_a_jam_is_an_alarm_until_the_next_card_comes() -> None:
@@ -127,7 +126,7 @@ def test_a_stack_whose_answer_is_lost_comes_once() -> None:
     world.run(lambda: world.view.phase == "dealing")
     device.traps.set("silent", 1, 3.0)
     well(world)
-    assert world.felt.referee.cards == 4 * 52
+    assert world.felt.referee.cards == 2 * 52
 
 
 @pytest.mark.rule("R-53", "R-55")
@@ -150,9 +149,9 @@ def test_a_card_too_many_in_a_stack_makes_the_round_void() -> None:
 
 
 def test_after_a_crash_at_any_fact_the_deal_goes_on() -> None:
-    world, whole = world_of("crash", 3), world_of("crash", 3)
+    world, whole = world_of("crash"), world_of("crash")
     whole.run()
-    for point in sorted(Random("points").sample(range(2, whole.journal.last_seq), 10)):
+    for point in sorted(Random("points").sample(range(2, whole.journal.last_seq), 8)):
         world.run(lambda point=point: world.view.seq >= point)
         world.crash()
         world.restart()
