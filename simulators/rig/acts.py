@@ -38,6 +38,7 @@ class Acts:
         self.made = made
         self.random = Random(f"{seed}/dealer")
         self.players = Random(f"{seed}/players")
+        self.wagers = Random(f"{seed}/wagers")
         self.last_boxes: list[int] = []
 
     def play(self) -> Script:

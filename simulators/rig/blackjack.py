@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from simulators.rig.acts import BETS_S, SETTLE_S, Acts
 from simulators.rig.steps import Count, Pause, Script, Step, Tap
+
+WAGERS_TOO = 0.4
+"""How often a player wagers on the first cards as well."""
 
 
 def total(faces: Sequence[str]) -> tuple[int, bool]:
@@ -51,7 +54,9 @@ class Blackjack(Acts):
         players = self.players.randint(1, min(rules.boxes, enough))
         boxes = sorted(self.players.sample(range(1, rules.boxes + 1), players))
         yield Pause(BETS_S)
-        yield Tap("bets_closed", {"boxes": ",".join(map(str, boxes))})
+        wagered = [n for n in boxes if rules.match is not None and self.wagers.random() < WAGERS_TOO]
+        match = {"match": ",".join(map(str, wagered))} if wagered else {}
+        yield Tap("bets_closed", {"boxes": ",".join(map(str, boxes)), **match})
         self.last_boxes = boxes
         self.felt.referee.round_begins()
         if self.view.phase == "round_burn":
@@ -67,6 +72,7 @@ class Blackjack(Acts):
         if self.view.phase == "side_wagers":
             yield Pause(SETTLE_S)
             yield Tap("side_wagers_settled")
+            self.compare_matches({n: hands[f"box {n}"] for n in wagered}, mine[0])
         hole = yield from self.draw("dealer")
         natural = yield from self.look(mine[0], hole or "")
         yield from self.dealt()
@@ -84,6 +90,21 @@ class Blackjack(Acts):
         yield Tap("round_settled", {"cards": self.felt.laid()} if rules.by_eye else {})
         self.felt.pick_up()
         yield Count()
+
+    def compare_matches(self, wagered: Mapping[int, Sequence[str]], up: str) -> None:
+        """What the table told of match-the-dealer, by the cards that lie there; a card not read is no lie."""
+        terms = self.felt.rules.match
+        if terms is None:
+            return
+        true = {
+            n: [terms.same_suit if face == up else terms.other_suit for face in own if face[0] == up[0]]
+            for n, own in wagered.items()
+        }
+        told = [(row["box"], row.get("pays", [])) for row in self.view.matched if row["outcome"] != "unknown"]
+        lies = [box for box, pays in told if pays != true.get(box)]
+        late = [pays != [] for _, pays in told] != sorted(pays != [] for _, pays in told)
+        if lies or late or {row["box"] for row in self.view.matched} != set(wagered):
+            self.felt.referee.violation("side wagers", f"told {told}, by the cards {true}")
 
     def dealt(self) -> Script:
         """What is done once the initial deal is finished."""

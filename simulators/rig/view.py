@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ class View:
     goes_on: bool = False
     cut_at: str | None = None
     last_card: str | None = None
+    matched: Sequence[Line] = ()
     faults_latched: int = 0
     starts: int = 0
     batches: list[str] = field(default_factory=list)
@@ -91,6 +92,8 @@ class View:
                 self.cut_at = fact["at_"]
             case "cutting_card_at":
                 self.cut_at = fact["at_"]
+            case "side_wagers_settled":
+                self.matched = fact.get("match", ())
             case "round_settled":
                 self.rounds += 1
             case "fault_latched" if fact["blocks"] == "nothing":

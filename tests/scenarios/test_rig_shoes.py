@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from controller.table.profiles import BatchRules, FirstCardPolicy, TableRules
+from controller.table.profiles import BatchRules, FirstCardPolicy, MatchTerms, TableRules
+from simulators.rig.blackjack import Blackjack
 from simulators.rig.facts import comparable
 from simulators.rig.stepped import Stepped
 
@@ -120,6 +121,21 @@ def test_s2_side_wagers_are_settled_before_the_dealers_second_card(locks: bool) 
     one = [True, "side_wagers_settled", False, "hole"] if locks else ["side_wagers_settled", "hole"]
     assert order == one * 2
     assert world.felt.referee.violations == []
+
+
+@pytest.mark.rule("R-38")
+def test_in_a_whole_shoe_every_match_is_told_as_the_cards_lie_the_losers_first() -> None:
+    world = played("matches", 2, decks=6, settle_first=True, shoe_locks=True, match=MatchTerms(4, 11))
+    told = [e.fact.data for e in world.journal.entries() if e.fact.kind == "side_wagers_settled"]
+    rows = [row for data in told for row in data.get("match", ())]
+    assert {row["outcome"] for row in rows} == {"lost", "won"}
+    assert {odds for row in rows for odds in row.get("pays", ())} <= {4, 11}
+    assert world.felt.referee.violations == []
+    acts = world.dealer.acts
+    assert isinstance(acts, Blackjack)
+    acts.view.matched = [{"box": 1, "outcome": "won", "pays": [11]}]
+    acts.compare_matches({1: ["8S", "2C"]}, "8D")
+    assert len(world.felt.referee.violations) == 1
 
 
 @pytest.mark.rule("R-26")

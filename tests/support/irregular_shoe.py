@@ -22,6 +22,8 @@ class Irregular(Run):
     again: list[str]
     loaded: int | None
 
+    locked = False  # cards are drawn too early here
+
     def play(self) -> None:
         self.later, self.again, self.loaded = [], [], None
         self.draw(BURN, unseen=True)

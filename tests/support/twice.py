@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import structlog
 
 from controller.render import entry_json
-from controller.table.profiles import BatchRules, Burn, CardDown, TableRules
+from controller.table.profiles import BatchRules, Burn, CardDown, MatchTerms, TableRules
 from devices.events import Sense
 from devices.registry import load
 from simulators.hosts.memory_host import Endpoint
@@ -34,6 +34,9 @@ REFUSED = (
 
 class Run:
     """One shoe with everything that leaves the table written down, up to the rack's collection."""
+
+    locked = True
+    """The shoe is locked for side wagers, where it takes the command."""
 
     def __init__(
         self,
@@ -71,7 +74,9 @@ class Run:
         }
 
     def rules(self, decks: int, senses: frozenset[Sense]) -> TableRules:
-        return TableRules("BJ-07", 7, decks, BATCHES, settle_first=True, shoe_senses=senses)
+        wagers = {"settle_first": True, "match": MatchTerms(4, 11)}
+        locks = self.locked and senses == frozenset(Sense)
+        return TableRules("BJ-07", 7, decks, BATCHES, shoe_senses=senses, shoe_locks=locks, **wagers)
 
     def play(self) -> None:
         """The rig's dealer plays the shoe."""
