@@ -27,7 +27,7 @@ PLAY = frozenset(
         "cash_wager", "cash_converted", "dealer_hand_settled",
         "side_wagers_settled", "peek", "round_settled", "collect_rack", "idle", "resume", "dead_card",
         "close", "certificate", "shuffle_demanded", "drawn_in_error", "dealer_skipped", "box_skipped",
-        "reshuffle_by_hand",
+        "reshuffle_by_hand", "shuffle_now",
         "count_batch", "confirm_empty",
     }
 )  # fmt: skip
@@ -35,8 +35,7 @@ PLAY = frozenset(
 
 SUPERVISION = frozenset(
     {
-        "recut", "shuffle_now", "verify", "replace_batch", "void_round", "no_reader",
-        "bart_carter",
+        "recut", "verify", "replace_batch", "void_round", "no_reader", "bart_carter",
     }
 )  # fmt: skip
 """Decisions of the licensee or its floorperson (2.5(g), R-14, R-20)."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.table import args, by_eye, by_hand, stub
 from controller.table.args import Apply, Args, Judge, Judged
-from controller.table.changes import move_all, with_batch, with_shoe
+from controller.table.changes import move, move_all, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
@@ -43,21 +43,45 @@ def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) 
     if misdeal := stub.misdeal(rules):
         return misdeal
     if rules.by_eye:
-        return by_eye.judge_reshuffle(state, tap.args) | _goes_on(rules)
-    if "cards" in tap.args:
-        raise ValueError("the shoe counted the cards of the rack: leave cards out")
+        return by_eye.judge_reshuffle(state, tap.args) | _goes_on(rules, state)
     if not dry(state):
         return Refusal("shoe_not_empty", "the round goes on with the cards in the shoe", "13:69F-2.15(f)")
-    cards = rack(state)
+    cards = _discards(rules, state, tap.args)
     if not cards:
         why = "no card lies in the rack: settle the round if it needs none, or a supervisor voids it"
         return Refusal("rack_empty", why, "13:69F-2.15(f)")
-    return {"batch": batch, "cards": cards, "take_out": _foreign_in_rack(state), **_goes_on(rules)}
+    ended = {"ended": cards - rack(state)} if cards > rack(state) else {}
+    out = _foreign_in_rack(state)
+    return {"batch": batch, "cards": cards, "take_out": out, **ended, **_goes_on(rules, state)}
 
 
-def _goes_on(rules: TableRules) -> dict[str, bool]:
-    """At a casino night the deal goes on with these cards, also after the round (13:47-20.22(g)6)."""
-    return {"goes_on": True} if rules.night else {}
+def _discards(rules: TableRules, state: TableState, given: Args) -> int:
+    """How many cards are shuffled: the rack's, which the shoe counted.
+
+    At a casino night hands that are over lie among the discards already (13:47-20.22(g)9, (g)10ii): then the
+    dealer counts them.
+    """
+    counted = rack(state)
+    if "cards" not in given:
+        return counted
+    if not rules.night:
+        raise ValueError("the shoe counted the cards of the rack: leave cards out")
+    cards, most = args.whole(given, "cards"), counted + _laid(state)
+    if not counted <= cards <= most:
+        raise ValueError(f"cards is how many discards were shuffled, {counted} to {most}")
+    return cards
+
+
+def _laid(state: TableState) -> int:
+    return state.batches[_shoe_batch(state)].at(Place.TABLE)
+
+
+def _goes_on(rules: TableRules, state: TableState) -> dict[str, bool]:
+    """At a casino night the deal goes on with these cards, also after the round (13:47-20.22(g)6).
+
+    Not with a batch that is out of play: it finishes the round.
+    """
+    return {"goes_on": True} if rules.night and not state.batches[_shoe_batch(state)].unfit else {}
 
 
 def _foreign_in_rack(state: TableState) -> int:
@@ -72,6 +96,7 @@ def _by_hand(state: TableState, data: Data) -> TableState:
         return after
     if "laid" in data:
         after = by_eye.reshuffled(after, data)
+    after = move(after, data["batch"], data.get("ended", 0), Place.TABLE, Place.IN_HAND)
     closing = state.shoe.closing if data.get("goes_on") else Closing.THIS_ROUND
     return replace(with_shoe(after, empty=True, closing=closing), dry_in=state.phase)
 
@@ -116,6 +141,9 @@ def loaded_again(state: TableState, data: Data) -> TableState:
     batch: str = data["batch"]
     state = move_all(state, batch, Place.IN_HAND, Place.SHOE)
     state = by_hand.back_in_shoe(with_batch(state, batch, proof=None, cut=False))
+    outside = state.batches[batch].at(Place.TABLE) + state.batches[batch].at(Place.ASIDE)
+    if state.shoe.count > outside:  # cards of hands that are over went in too: nobody knows which
+        state = with_shoe(state, drawn={"": outside} if outside else {}, unseen={})
     shoe, burns = state.shoe, data["moves"][1] == Phase.RESHUFFLE_BURN
     state = with_shoe(state, empty=False, returned=-(shoe.count + shoe.foreign))
     return replace(state, dry_in=state.dry_in if burns else None)
@@ -153,4 +181,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
     if event == "cut":
         least, most = cut_range(rules, state)
         return [(f"position={least}..{most}", {"position": least})]
-    return [("cards=N", {"cards": 1})]
+    if not rules.by_eye:
+        least, most = rack(state), rack(state) + _laid(state)
+        return [(f"cards={least}..{most}", {"cards": least})]
+    begun = state.phase is not Phase.ROUND_BURN  # no card of this round has come before
+    return [("cards=N", {"cards": 1})] if begun or by_eye.all_out(state) else []

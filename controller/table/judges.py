@@ -337,13 +337,21 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
 
 
 def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    """At a casino night the dealer shuffles what was dealt out; else a shuffle is the licensee's choice."""
+    dealt_out = rules.night and state.phase not in IN_ROUND and by_eye.all_out(state)
+    if Role.SUPERVISOR not in tap.roles and not dealt_out:
+        return Refusal("not_allowed", "a supervisor ends a shoe before its time", "13:69F-2.5(a)")
     if state.shoe.closing is Closing.THIS_ROUND or (rules.per_round and state.phase in IN_ROUND):
         return Refusal("already_ending", "the shoe ends with this round anyway", "13:69F-2.5(a)")
-    broken = any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in state.faults)
-    if rules.night and not broken and (state.phase in IN_ROUND or not by_eye.all_out(state)):
+    broken = any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in state.faults) or _unfit_in_shoe(state)
+    if rules.night and not broken and not dealt_out:
         why = "discards rest until every card of the shoe or deck is dealt"
         return Refusal("shoe_not_empty", why, "13:47-20.22(g)6")
     return {"when": "after this round" if state.phase in IN_ROUND else "now"}
+
+
+def _unfit_in_shoe(state: TableState) -> bool:
+    return state.shoe.batch is not None and state.batches[state.shoe.batch].unfit is not None
 
 
 def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

@@ -306,7 +306,7 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return opening.examples(rules, state, event)
         case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
             return closing.examples(rules, state, event)
-        case "reshuffle_by_hand" if rules.by_eye and state.phase in IN_ROUND:
+        case "reshuffle_by_hand" if (rules.by_eye or rules.night) and state.phase in IN_ROUND:
             return dry_shoe.examples(rules, state, event)
         case "load_shuffler" | "load_shoe" | "take_in_hand" | "reshuffle_by_hand":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]

@@ -119,7 +119,8 @@ def _certain(state: TableState) -> bool:
 def _lies_down(state: TableState) -> bool:
     """Whether the next card of the initial deal goes to a player face down (13:47-20.22(g)6)."""
     round_ = state.round
-    if round_ is None or state.phase is not Phase.DEALING or round_.placed >= len(round_.order):
+    initial = state.phase in (Phase.DEALING, Phase.HOLE_CARD)  # there too, when the last one was burned
+    if round_ is None or not initial or round_.placed >= len(round_.order):
         return False
     return lies_down(round_.order, round_.placed, round_.down)
 

@@ -28,7 +28,7 @@ STRANGE = "ff" * 16
 """A token that is never ours."""
 
 
-BY_SUPERVISOR = ("verify", "close", "confirm_empty", "no_reader", "reshuffle_by_hand")
+BY_SUPERVISOR = ("verify", "close", "confirm_empty", "no_reader", "reshuffle_by_hand", "shuffle_now")
 """Taps that a second person gives, or a supervisor alone."""
 
 

@@ -37,6 +37,13 @@ def table_rules(**changes: Any) -> TableRules:
 
 STEPS = ("inspect", "verify", "spread", "player_inspected", "wash")
 """How a batch is prepared at the table (R-13)."""
+DEALER, SUPERVISOR = frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})
+BY_SUPERVISOR = ("shuffle_now",)
+"""What a supervisor taps here unless a test says who; all else the dealer."""
+
+
+def _usual(event: str) -> frozenset[Role]:
+    return SUPERVISOR if event in BY_SUPERVISOR else DEALER
 
 
 class Table:
@@ -67,17 +74,17 @@ class Table:
         return decision
 
     def tap(
-        self, event: str, roles: frozenset[Role] = frozenset({Role.DEALER}), who: str = "ann", **args: Any
+        self, event: str, roles: frozenset[Role] | None = None, who: str = "ann", **args: Any
     ) -> Decision:
-        decision = self.give(OperatorEvent(event, args, who=who, roles=roles))
+        decision = self.give(OperatorEvent(event, args, who=who, roles=roles or _usual(event)))
         assert isinstance(decision, Decision), decision
         return decision
 
     def refused(
-        self, event: str, roles: frozenset[Role] = frozenset({Role.DEALER}), who: str = "ann", **args: Any
+        self, event: str, roles: frozenset[Role] | None = None, who: str = "ann", **args: Any
     ) -> Refusal:
         before = self.state
-        decision = self.give(OperatorEvent(event, args, who=who, roles=roles))
+        decision = self.give(OperatorEvent(event, args, who=who, roles=roles or _usual(event)))
         assert isinstance(decision, Refusal), decision
         assert self.state == before
         return decision

@@ -224,7 +224,7 @@ def test_do_and_status(cutcard: Cutcard, at: Path) -> None:
     answer = json.loads(cutcard("do", "inspect", "batch=A", "--json", "--socket", at).out)
     assert answer["facts"][0]["batch"] == "A"
     text = cutcard("status", "--socket", at).out
-    assert "phase       opening: the batches are prepared for the first shuffle\n" in text
+    assert "phase       opening: the cards are prepared for the first shuffle\n" in text
     assert "batch A     red: 52 in hand; inspected, to be verified by a supervisor\n" in text
     assert "next        inspect batch=B (dealer or supervisor)\n" in text
     assert "refused     last: open by" in text

@@ -217,7 +217,7 @@ def test_rights_and_unknown_events(bench: Bench) -> None:
     assert code(tap("open", roles=[Role.TECHNICIAN])) == "not_allowed"
     assert code(tap("clear", fault="F1", roles=[Role.DEALER])) == "not_allowed"
     assert code(tap("clear", fault="F1", roles=[Role.TECHNICIAN])) == "no_such_fault"
-    assert code(tap("shuffle_now", roles=[Role.DEALER])) == "not_allowed"
+    assert code(tap("void_round", roles=[Role.DEALER])) == "not_allowed"
     assert code(tap("open", roles=[Role.DEALER])) is None
     assert bench.give(tap("burn", roles=()))[0].refusal is not None
 
