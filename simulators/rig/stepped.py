@@ -201,8 +201,8 @@ class Stepped:
         while True:
             if self.step(dealer=False):
                 continue
-            due = min(self._due())
-            if due > end:
+            due = min(self._due(), default=None)
+            if due is None or due > end:
                 self.clock.advance(end - self.clock.now())
                 return
             self.clock.advance(max(due - self.clock.now(), 0.0))
@@ -214,7 +214,7 @@ class Stepped:
             times = [host.device.machine.deadline() for host in self.hosts.values()] + [dealer.wake]
             due = min((t for t in times if t is not None), default=None)
         else:
-            due = min(self._due())
+            due = min(self._due(), default=None)
         if due is None:
             raise Stuck(f"nothing will ever happen; waiting for {dealer.doing}")
         self.clock.advance(max(due - now, 0.0))
