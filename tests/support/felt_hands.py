@@ -8,6 +8,7 @@ from typing import Any
 from controller.table.blackjack import Ties
 from controller.table.inputs import Fact, Refusal
 from controller.table.machine import TableMachine
+from devices import events as ev
 from tests.support.table import Table, table_rules
 
 DECKS = 6
@@ -58,3 +59,11 @@ class Played(Table):
     def kinds(self, since: int) -> list[str]:
         facts: list[Fact] = self.facts[since:]
         return [fact.kind for fact in facts]
+
+
+def with_reader() -> Played:
+    """One with a hole-card reader."""
+    t = Played(reader="reader")
+    t.counts["reader"] = 0
+    t.event(ev.LinkUp, "reader", boot=1, identity={"serial": "RD1", "firmware": "1"}, status={})
+    return t
