@@ -191,7 +191,10 @@ def reconcile(draft: Draft, event: ev.LinkUp, was_boot: int | None) -> None:
 
 
 def _ready(state: TableState, data: Mapping[str, Any]) -> TableState:
+    """The rack is empty when the first round begins: no card of another batch lies in it (R-08)."""
     batch: str = data["batch"]
+    for each in state.batches:
+        state = move_all(state, each, Place.RACK, Place.IN_HAND)
     state = move_all(state, batch, Place.SHUFFLER, Place.SHOE)
     state = with_batch(state, batch, proof=None, cut=False)
     state = with_shuffler(state, batch=None, stage=Cycle.NONE)

@@ -134,7 +134,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "extra_cutting_card": FaultKind(
         Blocks.ROUND,
-        "a second cutting card came out of the same shoe",
+        "a cutting card came out of the shoe that was not put in, or came out before",
         "finish the round, end the shoe, and find out where it came from",
         "shoe_unused",
     ),

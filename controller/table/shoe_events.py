@@ -155,6 +155,11 @@ def _judge_card(
 def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
     state = draft.state
     shoe = state.shoe
+    if not draft.rules.marked:
+        event_facts.record(draft, event, unjudged=True)
+        if shoe.batch is not None and state.phase is not Phase.SHOE_END:  # a cover card lies below all others
+            draft.latch("extra_cutting_card", "none is in use at this table", batch=shoe.batch)
+        return
     if shoe.batch is None or state.phase is Phase.SHOE_END or shoe.cut_seen:
         event_facts.record(
             draft, event, {"at": shoe.cut_at, "closing": shoe.closing.value, "first": False, "again": True}

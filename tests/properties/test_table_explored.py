@@ -44,8 +44,9 @@ OTHER_TABLES = ("alone", "alone_no_cut", "by_eye", "by_eye_settle_first", "no_cu
 UNMET = {
     *("machine_disagrees", "cards_missing", "order_pattern", "cycle_too_short", "deck_too_old"),
     *("dead_card", "reader_misuse", "reader_failed", "cards_in_shoe"),
+    *("returned_early", "returned_twice", "count_drift", "wrong_stub"),
 }
-"""Faults that no one mishap of the main exploration latches: they need more cards, a clock, a reader."""
+"""Faults that no one mishap of the main exploration latches: they need cards, a clock, a reader, a mode."""
 
 
 class AceUp(TinyTable):

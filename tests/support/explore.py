@@ -29,6 +29,7 @@ from controller.table.rules import awaited, decide, expected, judge
 from controller.table.state import Dealt, Fault, TableState, initial
 from controller.table.view import snapshot
 from tests.support.explore_laws import (
+    STUB_ROUNDS,
     Broken,
     Room,
     check,
@@ -38,7 +39,7 @@ from tests.support.explore_laws import (
     step,
     twin,
 )
-from tests.support.explore_moves import PREPARING, Move, all_taps, moves
+from tests.support.explore_moves import PREPARING, READER, Move, all_taps, moves
 
 OPEN = OperatorEvent("open")
 HOME = (Phase.BETWEEN_ROUNDS, Phase.CLOSED)
@@ -101,7 +102,7 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
     shoe, shuffler, round_ = state.shoe, state.shuffler, state.round
     ids = list(state.batches)
     name: Any = dict(zip(ids, ids, strict=True)).get
-    if shoe.last_batch == ids[1]:
+    if len(ids) > 1 and shoe.last_batch == ids[1]:
         ids.reverse()
         name = _OTHER_NAME.get
     return (
@@ -118,6 +119,7 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
                 b.inspected_by,
                 b.counted,
                 b.missing,
+                min(b.uncounted, STUB_ROUNDS),
             )
             for b in map(state.batches.__getitem__, ids)
         ),
@@ -142,6 +144,9 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
             shoe.unaccounted and 1,
             _dealt(shoe.early, state),
             shoe.by_choice and again,
+            (shoe.untold, shoe.used, shoe.free),
+            room.stub is not None and (shoe.stub, min(shoe.face_up, 2)),
+            max(0, shoe.asked - shoe.told),
         ),
         round_
         and (round_.boxes, _dealt(round_.cards, state), round_.order, round_.owed, min(round_.peeks, 2)),
@@ -261,13 +266,14 @@ class Explorer:
     def _begun(self) -> Node:
         """A table in service that was never opened: both devices answer. Without one it is a mishap."""
         state, room = initial(self.rules), Room()
-        for name in ("crash", "shoe up", "shuffler up"):
-            move = next(m for m in moves(self.rules, state, (), False, 1) if m.name == name)
+        for name in ("crash", *(f"{device} up" for device in self.rules.devices if device != READER)):
+            move = next(m for m in moves(self.rules, state, (), room, 1) if m.name == name)
             found = decide(self.rules, state, move.given)
             assert isinstance(found, Decision)
             state = found.states[-1]
         if self.prepared:
-            taps = [("open", {}), *((event, {"batch": b}) for b in "AB" for event in PREPARING[:5])]
+            batches = [] if self.rules.night else [batch.id for batch in self.rules.batches]
+            taps = [("open", {}), *((event, {"batch": b}) for b in batches for event in PREPARING[:5])]
             for event, args in taps:
                 move = next(
                     m for m in all_taps(self.rules) if (m.given.event, dict(m.given.args)) == (event, args)
@@ -277,7 +283,7 @@ class Explorer:
                 room = step(self.rules, state, move, found, room)
                 state = found.states[-1]
         for name in self.begin:
-            may = moves(self.rules, state, self.taps, room.letting_out, 0)
+            may = moves(self.rules, state, all_taps(self.rules), room, 0)
             move = next(m for m in may if m.name == name)
             found = decide(self.rules, state, move.given)
             assert isinstance(found, Decision), f"{name}: {found}"
@@ -298,7 +304,7 @@ class Explorer:
             self._state(node, other)
         except Broken as broken:
             raise Broken(f"{broken}; in {state.phase.value} after: {node.path()}") from None
-        for move in moves(rules, state, self.taps, node.room.letting_out, self.mishaps - spent):
+        for move in moves(rules, state, self.taps, node.room, self.mishaps - spent):
             try:
                 step_ = self._step(node, move, other)
             except Broken as broken:

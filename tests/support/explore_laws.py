@@ -15,18 +15,27 @@ from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import Ended, Fact, Observed, OperatorEvent, Refusal, Role
 from controller.table.locks import FAILED
 from controller.table.phases import IN_ROUND, RESHUFFLING, Phase
-from controller.table.profiles import Discretionary, FirstCardPolicy, TableRules
+from controller.table.profiles import (
+    Burn,
+    CardDown,
+    CutPolicy,
+    Discretionary,
+    FirstCardPolicy,
+    TableRules,
+)
 from controller.table.rules import decide
 from controller.table.state import Cycle, Fault, Place, TableState
-from devices.events import CardDrawn, LinkUp
-from tests.support.explore_moves import SHOE, Move, fresh
+from devices.events import BatchReleased, CardDrawn, CardsReturned, LinkUp
+from tests.support.explore_moves import Move, fresh
 
 ONE_BATCH_EACH = (Place.SHUFFLER, Place.SHOE, Place.RACK)
-PLAYED = frozenset({"box 1", "box 2", "dealer", "hole", "play"})
+PLAYED = frozenset({"box 1", "box 2", "dealer", "hole", "play", "community"})
 NONE: frozenset[str] = frozenset()
 STEPS = ("inspect", "verify", "spread", "player_inspected", "wash")
 ASIDE = ("burn", "stub", "face_up")
 """Where a card goes that nobody plays."""
+STUB_ROUNDS = 5
+"""A stub is counted at least once in so many rounds (R-54)."""
 
 
 class Broken(AssertionError):
@@ -38,7 +47,11 @@ class Room(NamedTuple):
 
     `steps` are those of the preparation that each batch went through, `certified` the batches with a paper,
     `by_hand` those shuffled by hand, `dry` that a round waits for its rack, `by_choice` that the licensee
-    ended the shoe, `looks` the uses of the reader in this round.
+    ended the shoe, `looks` the uses of the reader in this round. Where no shoe counts to its end `left` are
+    the cards in the hand or in the continuous shuffler, `laid` those on the layout, `used` those in the rack
+    as the round began, `old` those of them that may go back. With one deck a round `stub` is what must be
+    left of the deck, None once nobody knows; `open_cards` were found face up in the deal, `uncounted` are
+    the rounds since each deck was counted.
     """
 
     last: str | None = None
@@ -60,6 +73,13 @@ class Room(NamedTuple):
     manual: bool = False
     by_choice: bool = False
     looks: int = 0
+    left: int = 0
+    laid: int = 0
+    used: int = 0
+    old: int = 0
+    stub: int | None = None
+    open_cards: int = 0
+    uncounted: tuple[tuple[str, int], ...] = ()
     hidden: frozenset[str] = NONE
 
     def key(self, name: Any, *, again: bool) -> tuple[Any, ...]:
@@ -73,6 +93,7 @@ class Room(NamedTuple):
             certified=frozenset(map(name, self.certified)),
             by_hand=frozenset(map(name, self.by_hand)),
             by_choice=self.by_choice and again,
+            uncounted=tuple(sorted((name(batch), n) for batch, n in self.uncounted if n)),
             hidden=NONE,
         )
 
@@ -107,9 +128,10 @@ def state_holds(rules: TableRules, state: TableState, room: Room) -> None:
     check(shoe.last_batch == room.last, "M3: the last shoe's batch is remembered")
     if shoe.batch is not None:
         held = state.batches[shoe.batch]
-        check(held.at(Place.SHOE) == max(0, size - shoe.count), "M1: the shoe holds what has not come out")
         check(not held.at(Place.SHUFFLER), "M6: a batch in play is in play")
         mid = state.phase in (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD)
+        left = room.left if rules.shoe is None or rules.continuous else max(0, size - shoe.count)
+        check(mid or held.at(Place.SHOE) == left, "M1: the shoe holds what has not come out")
         check(mid or not held.at(Place.IN_HAND), "M6: a batch in play is in play")
         check(mid or (held.proof is None and not held.cut), "M4: a proof and a cut serve one shoe")
     check((state.phase in RESHUFFLING) == room.dry, "M6: the rack is shuffled in a round by its tap alone")
@@ -117,7 +139,7 @@ def state_holds(rules: TableRules, state: TableState, room: Room) -> None:
         (state.phase in (*IN_ROUND, *RESHUFFLING)) == room.in_round, "M6: rounds begin and end by their taps"
     )
     check((state.round is not None) == room.in_round, "M6: a round begins and ends by its taps")
-    device = state.device(SHOE)
+    device = state.device(rules.shoe or "")
     failed = any(fault.code in FAILED.values() and fault.gone is None for fault in state.faults)
     if rules.shoe_locks and device.up and not state.pending and not failed:
         check(device.locked or state.phase is not Phase.SIDE_WAGERS, "R-37: locked until they are settled")
@@ -144,13 +166,15 @@ def step(rules: TableRules, before: TableState, move: Move, found: Decision, roo
     if isinstance(move.given, OperatorEvent):
         room = _tap(rules, before, move.given, found, room)
     elif move.means in ("card", "foreign card"):
-        room = _card(before, found.states[0], found.facts[0], room)
+        room = _card(rules, before, found.states[0], found.facts[0], room)
+    elif move.means == "returned" or (rules.continuous and room.shoe and _lets_out(move)):
+        room = _back(before, after, move, room)
     elif move.means in ("look", "failed look"):
         room = _look(before, after, room)
     elif move.means == "cutting card":
         room = _cutting_card(rules, before, room, late=False)
     else:
-        room = _shuffler(before, move.means, room)
+        room = _dealt_from(rules, before, after, _shuffler(before, move.means, room))
     if before.shoe.batch is not None and room.in_round:
         check(after.shoe.batch == before.shoe.batch, "M6: no swap inside a round")
     return room
@@ -169,7 +193,9 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         check(not now, "M9: a fault that blocks now, blocks")
     match tap.event:
         case "open":
-            return room._replace(steps=(), certified=NONE, manual=args.get("mode") == "manual-shoe")
+            manual = rules.shuffler is None or args.get("mode") == "manual-shoe"
+            manual = manual or (rules.mode == "manual-shoe" and before.shuffler.out)
+            return room._replace(steps=(), certified=NONE, manual=manual)
         case _ if tap.event in STEPS and ("idle" in told or "result" in told):
             return room  # an idle table's cards, or a device
         case _ if tap.event in STEPS:
@@ -195,15 +221,21 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             check(room.shoe != batch and not held.at(Place.SHUFFLER), "M2: out of every device")
             room = room._replace(certified=room.certified - {batch}, by_hand=room.by_hand - {batch})
             left = tuple((b, n) for b, n in room.steps if b != batch)
+            room = room._replace(uncounted=tuple((b, n) for b, n in room.uncounted if b != batch))
             return room._replace(steps=left, shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
         case "reshuffle_by_hand" if room.in_round:
             held = before.batches[room.shoe or ""]
-            check(not held.at(Place.SHOE), "M6: a shoe with cards is not shuffled in a round")
+            if rules.shoe is None:
+                room = room._replace(left=int(args["cards"]), laid=rules.batch_size - int(args["cards"]))
+            else:
+                check(not held.at(Place.SHOE), "M6: a shoe with cards is not shuffled in a round")
+            check(not rules.per_round, "R-53: no shuffle mends a round of one deck")
             return room._replace(dry=True, shuffled=room.shuffled | {held.id}, cut=room.cut - {held.id})
         case "reshuffle_by_hand":
             again = room.by_choice and rules.discretionary is Discretionary.SAME_BATCH and batch == room.last
-            check(room.manual or again, "M4: by hand only without a shuffler, or where a switch says so")
-            check(room.ready(batch), "R-12: a batch is prepared before it is shuffled")
+            allowed = room.manual or again or rules.night
+            check(allowed, "M4: by hand only without a shuffler, or where a switch says so")
+            check(rules.night or room.ready(batch), "R-12: a batch is prepared before it is shuffled")
             hand = room.by_hand | {batch}
             return room._replace(by_hand=hand, shuffled=room.shuffled | {batch}, cut=room.cut - {batch})
         case "close" if before.phase is Phase.CLOSING:
@@ -211,7 +243,8 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
                 away = sum(each.cards.values()) - each.at(Place.IN_HAND)
                 check(not away, "S10: every device is empty")
                 check(each.counted is not None, "S10: each batch is counted")
-            check({*before.empty} >= {SHOE, rules.shuffler}, "S10: every device was looked into")
+            looked_into = {*before.empty, None} >= {rules.shoe, rules.shuffler}
+            check(looked_into, "S10: every device was looked into")
             return Room(last=room.last)
         case "close" if before.shoe.batch is None:
             kept = frozenset(b.id for b in before.batches.values() if b.at(Place.SHUFFLER))
@@ -221,6 +254,9 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             return room._replace(running=False, asked=False, shuffled=room.shuffled - {inside})
         case "confirm_empty":
             check(len({*told["by"]}) == len(told["by"]), "S10: two people look, not one twice")
+        case "drawn_in_error" | "card_face_up" if rules.shoe is None:
+            gone = min(1, room.left) if tap.event == "card_face_up" or told["burned"] else 0
+            return _told_out(room, gone, open_=tap.event == "card_face_up")
         case "drawn_in_error":
             cards = before.round.cards if before.round else ()
             batch, last = room.shoe or "", cards[-1]
@@ -229,19 +265,27 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             check(last.seen or last.to != "hole" or not told["shown"], "M10: nobody turns up the hole card")
         case "void_round":
             check(found.states[0].shoe.unseen == before.shoe.unseen, "M10: nobody turns up a void round")
-            return room._replace(in_round=False, dry=False)
+            if rules.shoe is None and before.phase in (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD):
+                room = room._replace(left=0)
+            unknown = rules.shoe is None and before.phase in (Phase.PLAYING, Phase.SIDE_WAGERS)
+            room = _round_over(rules, before, room._replace(dry=False))
+            return room._replace(stub=None) if unknown else room
         case "idle" | "close":
             return room._replace(rounds_left=0)
         case "bart_carter":
+            check(rules.shoe is not None, "R-10: nothing goes back into a hand")
+            check(not rules.night, "R-79: discards rest until every card is dealt")
             return room
         case "load_shuffler":
-            check(room.ready(batch), "R-12: a batch is prepared before it is shuffled")
+            check(rules.night or room.ready(batch), "R-12: a batch is prepared before it is shuffled")
+            check(not (rules.continuous and room.shoe), "M2: nothing goes in where a batch is dealt from")
             check(before.batch_at(Place.SHUFFLER) is None, "M2: one batch in the shuffler")
             check(before.batches[batch].unfit is None, "M9: an unfit batch stays out")
             room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
             return room._replace(asked=False, running=False, letting_out=False)
         case "take_from_shuffler":
             check(not room.in_round, "M6: no swap inside a round")
+            check(not rules.continuous, "R-11: no batch comes out of a continuous shuffler")
             inside = before.batch_at(Place.SHUFFLER) or ""
             out_of_play = inside in before.batches and before.batches[inside].unfit is not None
             check(inside in room.shuffled or out_of_play, "M4: only a shuffled batch is taken")
@@ -249,57 +293,91 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case "cut":
             position, batch = int(args["position"]), found.facts[0].data["batch"]
             size = before.batches[batch].at(Place.IN_HAND)
-            least = min(rules.min_cut, size // 2) if room.dry else rules.min_cut
+            least = 1 if rules.night else rules.min_cut
+            least = min(least, size // 2) if room.dry else least
             check(least <= position <= size - least, "M4: the cut of R-15")
             check(batch in room.shuffled, "M4: only a shuffled batch is cut")
             return room._replace(cut=room.cut | {batch})
         case "recut":
             return room._replace(cut=room.cut - {found.facts[0].data["batch"]})
         case "insert_cutting_card":
-            check(4 * int(args["position"]) >= rules.batch_size, "M4: the quarter of R-16")
-        case "load_shoe" if room.dry:
+            check(rules.night or 4 * int(args["position"]) >= rules.batch_size, "M4: the quarter of R-16")
+        case "load_shoe" | "take_in_hand" if room.dry:
             check(batch == room.shoe, "M6: the same batch goes on")
             check(batch in room.shuffled, "M4: shuffled")
             check(batch in room.cut, "M4: cut")
-            room = room._replace(dry=rules.burn_after_dry, burn_due=rules.burn_after_dry)
-            return room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch}, rounds_left=0)
-        case "load_shoe":
-            held, other = before.batches[batch], before.batches[rules.other(batch)]
+            burn = rules.burn_after_dry and not rules.night
+            room = room._replace(dry=burn, burn_due=burn or (rules.night and room.burn_due))
+            room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch})
+            return room if rules.night else room._replace(rounds_left=0)
+        case "load_shoe" | "take_in_hand":
+            check(
+                (tap.event == "take_in_hand") == (rules.shoe is None), "R-28: from the hand, or from a shoe"
+            )
+            held, other = before.batches[batch], before.batches.get(rules.other(batch) or "")
             swap = any(f.blocks is Blocks.SWAP and f.batch in (None, batch) for f in before.faults)
             again = batch in room.by_hand
-            check(batch != room.last or again, "M3: the batches alternate")
+            one = len(rules.batches) == 1
+            check(one or batch != room.last or again, "M3: the batches alternate")
             check(batch in room.shuffled, "M4: shuffled")
-            check(batch in room.cut, "M4: cut")
+            machine = rules.cut is CutPolicy.HAND_SHUFFLED and not again
+            check(batch in room.cut or machine, "M4: cut")
             check(held.at(Place.IN_HAND) == rules.batch_size and held.unfit is None, "M1: the whole batch")
             check(not swap, "M9: a fault that blocks the swap, blocks")
             check(before.batch_at(Place.RACK) is None and room.shoe is None, "M2: rack and shoe are empty")
-            stored = other.at(Place.SHUFFLER) == rules.batch_size
+            stored = other is None or other.at(Place.SHUFFLER) == rules.batch_size
             check(stored or room.manual, "M2: the other batch is stored (R-06)")
             room = room._replace(by_hand=room.by_hand - {batch}, by_choice=False)
-            room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch}, burn_due=True)
-            return room._replace(last=batch, shoe=batch, cut_seen=False, rounds_left=None, hidden=NONE)
+            burn = rules.burn is Burn.EACH_LOAD
+            room = room._replace(shuffled=room.shuffled - {batch}, cut=room.cut - {batch}, burn_due=burn)
+            return _new_shoe(rules, batch, room)
         case "peek":
             check(_may_look(before, room), "M8: once, an ace or ten up, wagers settled")
         case "dealer_change":
-            return room._replace(burn_due=rules.burn_on_dealer_change)
+            burns = rules.burn is not Burn.NEVER and not rules.night
+            return room._replace(burn_due=rules.burn_on_dealer_change and burns)
+        case "burn" if rules.shoe is None:
+            room = _told_out(room, min(1, room.left))
+            dry = room.dry and not room.burn_due
+            return room._replace(burn_due=False, dry=dry, dealt=room.in_round)
         case "bets_closed":
             check(room.rounds_left != 0, "M5: no round after the cutting card")
             check(not room.burn_due, "M7: the burn comes first")
             stops = [f for f in before.faults if f.blocks is Blocks.ROUND]
             stops = [f for f in stops if f.code != "dead_card" or f.batch in (None, room.shoe)]
             check(not stops, "M9: a fault that blocks, blocks")
+            swap = rules.continuous and any(f.blocks is Blocks.SWAP for f in before.faults)
+            check(not swap, "M9: a continuous shuffler swaps by itself: what blocks that, blocks")
             left = room.rounds_left - 1 if room.rounds_left else None
-            return room._replace(in_round=True, rounds_left=left, dealt=bool(before.shoe.early), looks=0)
+            burn = rules.burn is Burn.EACH_ROUND
+            dealt = bool(before.shoe.early) or (rules.shoe is None and not burn)
+            used = rules.batch_size - room.left - room.laid if rules.continuous else 0
+            room = room._replace(used=used, burn_due=burn)
+            return room._replace(in_round=True, rounds_left=left, dealt=dealt, looks=0)
+        case "dispense":
+            check(
+                room.in_round or before.phase is Phase.SHOE_END, "R-53: no stack before the bets are closed"
+            )
         case "cutting_card_at" if not before.shoe.cut_seen:
             late = not room.in_round and "box" in args and bool(before.last_boxes)
             return _cutting_card(rules, before, room, late=late)
         case "round_settled":
-            return room._replace(in_round=False, hidden=_exposed(room, found))
+            check(not room.burn_due, "M7: the burn comes first")
+            check(not (rules.per_round and room.open_cards > 1), "R-31: two cards face up void all hands")
+            if rules.shoe is None:
+                room = _told_cards(rules, before, args.get("cards"), room)
+            return _round_over(rules, before, room._replace(hidden=_exposed(before, room, found)))
         case "shuffle_now":
+            left = before.batches[room.shoe or ""].at(Place.SHOE)
+            rests = rules.night and left and not before.shoe.untold and not before.shoe.empty
+            stopped = any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in before.faults)
+            stopped = stopped or before.batches[room.shoe or ""].unfit
+            check(not rests or stopped, "R-79: discards rest until every card is dealt")
             return room._replace(rounds_left=0, by_choice=True)
         case "collect_rack":
             check(not room.in_round, "M6: no swap inside a round")
-            return room._replace(shoe=None, hidden=NONE, burn_due=False)
+            room = _stub(rules, before, found.states[-1], args.get("stub"), room)
+            return room._replace(shoe=None, hidden=NONE, burn_due=False, left=0, laid=0, used=0, old=0)
         case _:
             pass
     return room
@@ -324,18 +402,126 @@ def _look(before: TableState, after: TableState, room: Room) -> Room:
     return room._replace(looks=min(room.looks + 1, 2)) if room.in_round else room
 
 
-def _exposed(room: Room, found: Decision) -> frozenset[str]:
+def _exposed(before: TableState, room: Room, found: Decision) -> frozenset[str]:
     """What stays hidden when a round is settled: the hole card is seen now, the burn card is not."""
-    shown = any(fact.kind == "exposed" for fact in found.facts)
-    return room.hidden & _burnt(found.states[0]) if shown else room.hidden
+    if not any(fact.kind == "exposed" for fact in found.facts) or before.round is None:
+        return room.hidden
+    turned = {card.card for card in before.round.cards if card.to not in ("stray", "burned") and card.card}
+    return room.hidden - turned
 
 
-def _burnt(state: TableState) -> frozenset[str]:
-    return frozenset(face for face in state.shoe.drawn if face)
+# --- what no shoe counts, and one deck a round ---
 
 
-def _card(before: TableState, after: TableState, fact: Fact, room: Room) -> Room:
+def _new_shoe(rules: TableRules, batch: str, room: Room) -> Room:
+    """A whole batch is dealt from now on."""
+    rounds = 1 if rules.per_round else None
+    stub = rules.batch_size if rules.per_round else None
+    left = rules.batch_size if rules.shoe is None or rules.continuous else 0
+    room = room._replace(left=left, laid=0, used=0, old=0, stub=stub, open_cards=0)
+    return room._replace(last=batch, shoe=batch, cut_seen=False, rounds_left=rounds, hidden=NONE)
+
+
+def _told_out(room: Room, gone: int, *, open_: bool = False) -> Room:
+    """So many cards went from the hand to the rack."""
+    stub = None if room.stub is None else room.stub - gone
+    return room._replace(left=room.left - gone, stub=stub, open_cards=min(2, room.open_cards + open_))
+
+
+def _told_cards(rules: TableRules, before: TableState, cards: Any, room: Room) -> Room:
+    """A round from the hand is settled: `cards` lie on the layout, None when nobody said."""
+    if cards is None and rules.per_round and before.round is not None:
+        cards = min(len(before.round.order), room.laid + room.left)
+    if cards is None:
+        return room
+    check(room.laid <= cards <= room.laid + room.left, "M1: no card of a round that was not there")
+    left = room.left - (cards - room.laid)
+    return room._replace(left=left, stub=None if room.stub is None else left)
+
+
+def _round_over(rules: TableRules, before: TableState, room: Room) -> Room:
+    """Its cards lie in the rack; cards of rounds before one that was dealt may go back (R-60)."""
+    old = room.used if before.phase is Phase.PLAYING else room.old
+    due = room.burn_due and rules.burn is not Burn.EACH_ROUND
+    return room._replace(in_round=False, laid=0, old=old, burn_due=due)
+
+
+def _stub(rules: TableRules, before: TableState, after: TableState, counted: Any, room: Room) -> Room:
+    """A stub is counted at least every fifth round, and a wrong one takes the deck off the table."""
+    if not rules.per_round or room.shoe is None:
+        return room
+    rounds, batch = dict(room.uncounted), room.shoe
+    played = bool(before.last_boxes)
+    if counted is None:
+        rounds[batch] = rounds.get(batch, 0) + played
+        in_time = not played or rounds[batch] < STUB_ROUNDS
+        check(in_time, "R-54: the stub is counted in every fifth round")
+    elif room.stub is not None and not before.uncertain:
+        wrong = any((f.code, f.batch) == ("wrong_stub", batch) for f in after.faults)
+        knew = any((f.code, f.batch) == ("wrong_stub", batch) for f in before.faults)
+        check(
+            knew or wrong == (int(counted) != room.stub), "R-55: positions, community and stub are the deck"
+        )
+        rounds[batch] = 0
+    else:
+        rounds[batch] = rounds.get(batch, 0) + played
+    return room._replace(uncounted=tuple(sorted((b, min(n, STUB_ROUNDS)) for b, n in rounds.items())))
+
+
+# --- a continuous shuffler ---
+
+
+def _dealt_from(rules: TableRules, before: TableState, after: TableState, room: Room) -> Room:
+    """The batch that it shuffled is dealt from where it lies: only a whole cycle of ours lets it."""
+    batch = after.shoe.batch
+    if batch == before.shoe.batch or batch is None:
+        return room
+    check(rules.continuous, "M4: a batch goes into the shoe by its tap")
+    check(batch in room.shuffled, "M4: shuffled")
+    check(len(rules.batches) == 1 or batch != room.last, "M3: the batches alternate")
+    check(after.batches[batch].unfit is None, "M9: an unfit batch stays out")
+    return _new_shoe(rules, batch, room._replace(shuffled=room.shuffled - {batch}, burn_due=False))
+
+
+def _lets_out(move: Move) -> bool:
+    return isinstance(move.given, Observed) and isinstance(move.given.event, BatchReleased)
+
+
+def _back(before: TableState, after: TableState, move: Move, room: Room) -> Room:
+    """Cards go back into the machine, or come out by its door: whose count is wrong is latched (R-60)."""
+    event = move.given.event
+    if room.shoe is None:
+        return room
+    if not isinstance(event, CardsReturned):
+        check(_new(before, after, "count_drift"), "R-60: cards in play taken out are told")
+        return room._replace(left=room.left - min(event.count or 0, room.left))
+    rack = sum(before.batches[room.shoe].cards.values()) - room.left - room.laid
+    old = room.used if before.phase is Phase.PLAYING else room.old
+    old = 0 if before.phase is Phase.SHOE_END else old  # the rest is dealt out: nothing goes back
+    if not before.uncertain:
+        twice, early = event.count > rack, old < event.count <= rack
+        drift = event.inside != room.left + event.count and not twice
+        found = {code for code in ("returned_twice", "returned_early", "count_drift") if _has(after, code)}
+        had = {code for code in ("returned_twice", "returned_early", "count_drift") if _has(before, code)}
+        wanted = {"returned_twice"} if twice else {"returned_early"} if early else set()
+        wanted |= {"count_drift"} if drift and "returned_twice" not in had else set()
+        check(found - had == wanted - had, "R-60: what went back is judged by what lay there, and since when")
+    moved = min(event.count, rack)
+    used, old = max(0, room.used - moved), max(0, room.old - moved)
+    return room._replace(left=room.left + moved, used=used, old=old)
+
+
+def _has(state: TableState, code: str) -> bool:
+    return any(fault.code == code for fault in state.faults)
+
+
+def _new(before: TableState, after: TableState, code: str) -> bool:
+    return _has(after, code) or _has(before, code)
+
+
+def _card(rules: TableRules, before: TableState, after: TableState, fact: Fact, room: Room) -> Room:
     to = fact.data["to"]
+    room = _counted(rules, fact, room)
     for batch, held in before.batches.items():
         gone = held.at(Place.SHOE) - after.batches[batch].at(Place.SHOE)
         rack = Place.ASIDE if fact.data.get("aside") else Place.RACK
@@ -352,21 +538,45 @@ def _card(before: TableState, after: TableState, fact: Fact, room: Room) -> Room
     if not fact.data["seen"] and fact.sealed.get("card"):
         room = room._replace(hidden=room.hidden | {fact.sealed["card"]})
     owed = before.round is not None and before.round.owed
-    open_ = fact.data.get("face_up") or ((to.startswith("box") or to in ("dealer", "play")) and not owed)
+    players = (to.startswith("box") or to in ("dealer", "play")) and not owed
+    open_ = fact.data.get("face_up") or (players and _open_game(rules, before, to))
     check(open_ or not fact.data["seen"], "M10: burn, stub, stray and hole cards are unseen")
     check(fact.data["seen"] or "card" not in fact.data, "M10: an unseen card is sealed")
     dry = room.dry and not room.burn_due
     return room._replace(burn_due=False, dealt=room.dealt or room.in_round, dry=dry)
 
 
+def _counted(rules: TableRules, fact: Fact, room: Room) -> Room:
+    """One card fewer where it came from, one more where it went."""
+    to = fact.data["to"]
+    if room.shoe is None or fact.data["foreign"]:
+        return room
+    laid = room.laid + int(to not in ASIDE and room.left > 0)
+    stub = room.stub - 1 if room.stub and to != "stub" else room.stub
+    open_cards = min(2, room.open_cards + (to == "face_up")) if rules.per_round else 0
+    return room._replace(left=max(0, room.left - 1), laid=laid, stub=stub, open_cards=open_cards)
+
+
+def _open_game(rules: TableRules, before: TableState, to: str) -> bool:
+    """Whether cards lie open for all to see: none of a one-deck game, and one of two by a night's option."""
+    if rules.game != "blackjack":
+        return False
+    if rules.player_card_down is CardDown.NONE or not to.startswith("box") or before.round is None:
+        return True
+    had = sum(card.to == to for card in before.round.cards)
+    return had != (0 if rules.player_card_down is CardDown.FIRST else 1)
+
+
 def _cutting_card(rules: TableRules, before: TableState, room: Room, *, late: bool) -> Room:
-    if room.shoe is None or room.cut_seen or before.phase is Phase.SHOE_END:
+    unused = not rules.cutting_card or rules.per_round
+    if unused or room.shoe is None or room.cut_seen or before.phase is Phase.SHOE_END:
         return room
     room = room._replace(cut_seen=True)
     if late or (room.in_round and room.dealt):
         return room._replace(rounds_left=0)
     if rules.first_card is FirstCardPolicy.RESHUFFLE_NOW:
-        return room._replace(rounds_left=0, in_round=False)
+        due = room.burn_due and rules.burn is not Burn.EACH_ROUND
+        return room._replace(rounds_left=0, in_round=False, burn_due=due)
     return room._replace(rounds_left=0 if room.in_round or room.rounds_left == 0 else 1)
 
 
@@ -380,8 +590,10 @@ def _shuffler(before: TableState, means: str, room: Room) -> Room:
                 return room._replace(asked=False, running=True)
             return room._replace(running=False, shuffled=spoilt)
         case "completed":
-            shuffled = room.shuffled | {inside} if room.running and inside else room.shuffled
-            return room._replace(running=False, shuffled=shuffled)
+            if not (room.running and inside):
+                return room._replace(running=False)
+            room = room._replace(uncounted=tuple((b, n) for b, n in room.uncounted if b != inside))
+            return room._replace(running=False, shuffled=room.shuffled | {inside})
         case "stopped" | "rebooted":
             return room._replace(running=False, asked=False)
         case "spoilt" | "foreign" | "out" | "out but one" | "emptied" | "emptied but one":
@@ -502,7 +714,7 @@ def same_outputs(rules: TableRules, move: Move, found: Decision | Refusal, other
     The shuffler's events and ends are left out: their judges are not given the cards of the shoe.
     """
     if isinstance(move.given, Ended) or (
-        isinstance(move.given, Observed) and move.given.event.device != SHOE
+        isinstance(move.given, Observed) and move.given.event.device != rules.shoe
     ):
         return
     again = decide(rules, other, move.given)

@@ -159,7 +159,7 @@ class FullSize:
 
     def may(self, budget: int) -> list[Move]:
         """What may happen at the machines; cards are drawn by `cards` and `odd_card`."""
-        found = moves(self.rules, self.state, (), self.room.letting_out, budget)
+        found = moves(self.rules, self.state, (), self.room, budget)
         return [m for m in found if m.name not in CARDS and not m.name.startswith("clear ")]
 
     def happens(self, names: tuple[str, ...]) -> bool:
