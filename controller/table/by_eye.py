@@ -81,9 +81,14 @@ def void(rules: TableRules, state: TableState) -> dict[str, Any]:
     return {"cards": None, "taken": 0} if dealt else {}
 
 
+def none_left(state: TableState) -> bool:
+    """Whether every card is told of."""
+    return not (state.shoe.untold or _held(state).at(Place.SHOE))
+
+
 def all_out(state: TableState) -> bool:
     """Whether no card is left to deal, as far as it is known; what nobody counted, the dealer sees."""
-    return state.shoe.empty or state.shoe.untold or not _held(state).at(Place.SHOE)
+    return state.shoe.empty or state.shoe.untold or none_left(state)
 
 
 # --- what goes wrong (R-32 to R-36) ---

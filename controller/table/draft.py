@@ -150,6 +150,7 @@ GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
     ),
     "no_cut": no_cut,
     "alone": lambda rules, state: rules.alone and not rules.continuous,
+    "alone_certified": lambda rules, state: rules.alone and not rules.continuous and state.taken is not None,
     "alone_no_cut": alone_no_cut,
     "alone_ready": lambda rules, state: alone_no_cut(rules, state) and not rules.marked,
     "ready": lambda rules, state: no_cut(rules, state) and not rules.marked,

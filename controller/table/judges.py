@@ -62,9 +62,8 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     if unprepared is not None:
         return unprepared
     if opening.waits_for_cut(rules, state, batch):
-        return Refusal(
-            "batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut; load the other batch"
-        )
+        instead = "" if rules.alone else "; load the other batch"
+        return Refusal("batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut{instead}")
     if opening.out_of_turn(rules, state, batch):
         return _alternation(batch)
     outside = held.at(Place.IN_HAND) + held.at(Place.RACK)
@@ -272,7 +271,7 @@ def _judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
 
 def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     boxes = args.boxes(rules, tap.args)
-    if state.shoe.empty:
+    if state.shoe.empty or (rules.by_eye and not rules.night and by_eye.none_left(state)):
         how = "idle" if rules.continuous else "shuffle_now"
         return Refusal("shoe_empty", "the shoe is empty: end the shoe", "13:69F-2.6", (how,))
     if state.silent(rules.shoe):

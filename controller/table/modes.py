@@ -130,7 +130,7 @@ READ_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "table.cutting_card_tolerance": _SHOES,
     "table.burn_on_dealer_change": _SHOES,
     "table.dealer_hands": (*_SHOES, CONTINUOUS),
-    "rules.cut": (TWO_BATCH, HAND, PER_ROUND, CASINO_NIGHT),
+    "rules.cut": (TWO_BATCH, HAND, PER_ROUND),
     "rules.last_cutter": (*_SHOES, CASINO_NIGHT),
     "rules.deck_floor": (TWO_BATCH, HAND),
     "rules.discretionary": (TWO_BATCH, HAND),

@@ -214,6 +214,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     # nobody plays (S8)
     Transition("idle", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END),
     Transition("idle", (P.RACK_FULL,), P.IDLE),
+    Transition("resume", (P.IDLE,), P.CUT_DUE, "alone_certified"),
     Transition("resume", (P.IDLE,), P.RACK_FULL),
     # closing (S10): every device empty, each batch counted
     Transition("close", (P.BURN_DUE, P.BETWEEN_ROUNDS), P.SHOE_END),

@@ -1,141 +1,63 @@
-"""Findings of a review of the modes: dealt from the hand, without a shuffler, casino nights, continuous."""
+"""Faults of the core in its other modes that exploration and walks found, each as short as it can be told."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from controller.table.inputs import Hour
-from controller.table.phases import Phase
-from controller.table.profiles import CardDown
-from controller.table.rules import expected
 from controller.table.state import Place
 from devices import events as ev
-from tests.scenarios.test_table_casino_night import NIGHT, begin, dealt, opened, runs_out
-from tests.support.hands import Hand, manual_rules, night_rules, night_shoe
-from tests.support.table import DEALER
-
-# --- casino nights ---
-
-
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-63")
-def test_law_7_the_card_that_takes_a_burned_ones_place_lies_face_down_as_that_did() -> None:
-    t = opened(night_shoe(player_card_down=CardDown.SECOND))
-    begin(t, "1,2")
-    while t.state.phase is not Phase.HOLE_CARD:
-        t.draw()
-    t.tap("drawn_in_error", exposed=True, burned=True)
-    t.draw()
-    assert t.state.round is not None
-    assert [(c.to, c.seen) for c in t.state.round.cards[-2:]] == [("burned", False), ("box 2", False)]
-    assert "card" in t.facts[-1].sealed
-    assert "card" not in t.facts[-1].data
+from tests.scenarios.test_table_deck_per_round import alone
+from tests.support.continuous import ContinuousTable
+from tests.support.hands import SUPERVISOR, Hand, night_shoe
+from tests.support.table import BATCHES
 
 
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-14")
-@pytest.mark.parametrize("told", [50, None])
-def test_the_dealer_shuffles_a_deck_that_was_dealt_out(told: int | None) -> None:
-    t = opened(night_rules())
-    t.told(1)
-    assert t.refused("shuffle_now", DEALER).code == "not_allowed"
-    t.told(told - 1 if told else None)
-    t.tap("shuffle_now", DEALER)
-    assert t.state.phase is Phase.SHOE_END
-
-
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-14")
-def test_the_dealer_shuffles_a_shoe_that_was_dealt_out_once_its_round_is_settled() -> None:
-    t = opened(night_shoe())
-    dealt(t)
-    runs_out(t)
-    assert t.refused("shuffle_now", DEALER).code == "not_allowed"
-    t.tap("round_settled")
-    t.tap("shuffle_now", DEALER)
-    assert t.state.phase is Phase.SHOE_END
-
-
-@pytest.mark.rule("R-14")
-def test_elsewhere_a_supervisor_ends_a_shoe() -> None:
-    t = Hand(manual_rules())
+@pytest.mark.rule("R-02", "R-56")
+def test_a_cutting_card_where_none_is_in_use_is_latched_and_hinders_no_settlement() -> None:
+    """It was asked where it had come out, and no tap could tell it."""
+    poker = alone()
+    poker.deal("1")
+    poker.event(ev.CutCard)
+    poker.finish(stub=46)
+    assert (poker.codes, poker.phase) == (["extra_cutting_card"], "rack_full")
+    t = Hand(night_shoe())
     t.open_by_hand()
-    refusal = t.refused("shuffle_now", DEALER)
-    assert (refusal.code, refusal.clause) == ("not_allowed", "13:69F-2.5(a)")
-
-
-def played_out(rules: Any) -> Hand:
-    """In its second round a shoe runs out; its three boxes have two cards each, and more came to them."""
-    t = opened(rules)
-    dealt(t)
-    for _ in range(30):
-        t.draw()
-    t.tap("round_settled")
-    begin(t, "1,2,3")
-    return t
-
-
-@pytest.mark.rule(f"{NIGHT}(g)10ii", f"{NIGHT}(g)9", "R-35")
-def test_hands_that_are_over_are_shuffled_with_the_discards_where_they_lie() -> None:
-    t = played_out(night_shoe())
-    runs_out(t)
-    assert t.cards() == {Place.RACK: 38, Place.TABLE: 14}
-    assert "reshuffle_by_hand cards=38..52" in expected(t.rules, t.state)
-    assert t.refused("reshuffle_by_hand", cards=37).code == "bad_argument"
-    assert t.refused("reshuffle_by_hand", cards=53).code == "bad_argument"
-    t.tap("reshuffle_by_hand", cards=41)
-    t.tap("cut", position=20)
-    t.tap("load_shoe", batch="A")
-    assert t.cards() == {Place.SHOE: 41, Place.TABLE: 11}
-    assert t.state.round is not None
-    burned_hand = [card.card for card in t.state.round.cards if card.to == "box 1"]
-    t.stack = [card for card in burned_hand if card is not None]
-    t.draw()
-    t.draw()
-    t.tap("round_settled")
-    assert (t.codes, t.cards()) == ([], {Place.SHOE: 39, Place.RACK: 13})
-
-
-@pytest.mark.rule("R-35")
-def test_in_a_casino_the_shoe_counts_the_rack_that_is_shuffled() -> None:
-    t = Hand(manual_rules())
-    t.open_by_hand()
-    t.deal("1,2")
-    while t.stack:
-        t.draw()
-    t.event(ev.ShoeEmpty)
-    refusal = t.refused("reshuffle_by_hand", frozenset(DEALER), cards=2)
-    assert refusal.code == "not_allowed"
-
-
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-55")
-def test_a_batch_that_is_out_of_play_is_not_dealt_on_after_the_round_it_finishes() -> None:
-    t = played_out(night_shoe(deck_age_h=2))
-    t.give(Hour(10, "2026-11-30"))
-    t.give(Hour(15, "2026-11-30"))
-    assert t.codes == ["deck_too_old"]
-    runs_out(t)
-    t.tap("reshuffle_by_hand")
-    t.tap("cut", position=1)
-    t.tap("load_shoe", batch="A")
-    t.fill()
-    t.draw()
-    t.tap("round_settled")
-    assert t.state.phase is Phase.SHOE_END
-
-
-@pytest.mark.rule(f"{NIGHT}(g)6", "R-55")
-def test_a_batch_that_is_out_of_play_is_no_reason_to_deal_it_out() -> None:
-    t = opened(night_shoe(deck_age_h=2))
-    t.give(Hour(10, "2026-11-30"))
-    t.give(Hour(15, "2026-11-30"))
-    t.tap("shuffle_now")
-    assert t.state.phase is Phase.SHOE_END
-
-
-@pytest.mark.rule(f"{NIGHT}(g)6")
-def test_a_deck_of_which_cards_are_left_is_not_said_to_be_shuffled_before_the_burn() -> None:
-    t = opened(night_rules())
     t.tap("bets_closed", boxes="1")
-    assert t.expected == ["burn"]
-    t.tap("burn")
-    assert t.expected == ["round_settled", "reshuffle_by_hand"]
+    for _ in range(6):
+        t.draw()
+    t.event(ev.CutCard)
+    t.tap("round_settled")
+    assert t.codes == ["extra_cutting_card"]
+    assert "bets_closed" not in t.expected
+    t.tap("shuffle_now", SUPERVISOR)
+
+
+@pytest.mark.rule("R-56")
+def test_the_cover_card_comes_out_below_the_stub() -> None:
+    poker = alone()
+    poker.deal("1")
+    poker.tap("round_settled")
+    while poker.stack:
+        poker.draw()
+    poker.event(ev.CutCard)
+    poker.event(ev.ShoeEmpty)
+    poker.tap("collect_rack", gauge="full")
+    assert poker.codes == []
+
+
+@pytest.mark.rule("R-08", "R-11")
+def test_the_batch_of_the_rack_is_out_of_it_when_the_other_one_is_dealt_from_a_continuous_shuffler() -> None:
+    """Cards of both lay in the rack after the first round."""
+    table = ContinuousTable(batches=BATCHES)
+    table.open_to_deal()
+    table.tap("idle")
+    while table.stack:
+        table.draw()
+    table.event(ev.ShoeEmpty)
+    table.tap("collect_rack", gauge="full")
+    table.tap("spread", batch="A")
+    table.tap("resume")
+    table.load("B")
+    table.play_round()
+    assert table.state.batches["A"].cards == {Place.IN_HAND: 52}
+    assert table.state.batches["B"].at(Place.RACK)

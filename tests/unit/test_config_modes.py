@@ -122,6 +122,7 @@ UNREAD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("table.burn_on_dealer_change", NIGHT, {"table": {"burn_on_dealer_change": True}}),
     ("table.cutting_card_tolerance", NIGHT, {"table": {"cutting_card_tolerance": 3}}),
     ("rules.cut", {"mode": "continuous"}, {"rules": {"cut": "always"}}),
+    ("rules.cut", NIGHT, {"rules": {"cut": "hand-shuffled"}}),
     ("rules.least_cycle_s", NIGHT, {"rules": {"least_cycle_s": 0}}),
     ("table.first_card", {"mode": "continuous"}, {"table": {"first_card": "play-one-round"}}),
 ]
