@@ -24,11 +24,15 @@ CUT_OFF = (
 
 
 def unplayed(rules: TableRules, round_: Round) -> bool:
-    """Whether the dealer's cards go to the discards unturned: all hands bust, 13:47-20.22(g)10iv."""
+    """Whether the dealer's cards go to the discards unturned: all hands bust, 13:47-20.22(g)10iv.
+
+    Asked when the round is settled: then the players' cards lie open, also those that lay face down.
+    """
     if not (rules.night and round_.hands):
         return False
-    faces = [hands.shown(hands.held(round_, hand)) for hand in round_.hands]
-    return all(cards is not None and bj.is_bust(cards) for cards in faces)
+    cards = [hands.held(round_, hand) for hand in round_.hands]
+    faces = [[card.card for card in hand if card.card] for hand in cards]
+    return all(len(read) == len(hand) and bj.is_bust(read) for read, hand in zip(faces, cards, strict=True))
 
 
 def settle(draft: Draft, before: TableState) -> None:

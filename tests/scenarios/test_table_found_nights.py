@@ -142,6 +142,25 @@ def test_a_deck_of_which_cards_are_left_is_not_said_to_be_shuffled_before_the_bu
     assert t.expected == ["round_settled", "reshuffle_by_hand"]
 
 
+@pytest.mark.rule(f"{NIGHT}(g)10iv", f"{NIGHT}(g)6", "R-63")
+def test_law_7_all_hands_bust_with_a_card_face_down_and_the_hole_card_is_shown_to_nobody() -> None:
+    t = opened(night_shoe(player_card_down=CardDown.SECOND))
+    begin(t, "1")
+    t.stack = ["QH", "8S", "KS", "9S", "TS"]
+    while t.state.phase is not Phase.PLAYING:
+        t.draw()
+    t.tap("hit")
+    t.draw()
+    t.tap("stand")
+    assert t.state.round is not None
+    (face_down,) = (card.seq for card in t.state.round.cards if not card.seen and card.to == "box 1")
+    t.tap("round_settled")
+    (shown,) = (fact for fact in t.facts if fact.kind == "exposed")
+    assert shown.data["seqs"] == [face_down]
+    assert t.state.settlement is not None
+    assert t.state.settlement["dealer"] is None
+
+
 # --- one batch, and dealt from the hand ---
 
 
