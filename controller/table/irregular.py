@@ -143,6 +143,10 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
     if "exposed" not in tap.args:
         raise ValueError("exposed=true or exposed=false is missing")
     exposed, burned = args.flag(tap.args, "exposed"), args.flag(tap.args, "burned")
+    if rules.night and exposed and not burned and state.phase is Phase.PLAYING:
+        why = "a card that nobody called for and its player refuses is dead; one that is kept needs no tap"
+        again = ("drawn_in_error exposed=true burned=true",)
+        return Refusal("card_is_dead", why, "13:47-20.22(e)", again)
     if rules.by_eye:
         return by_eye.drawn_in_error(state, exposed=exposed, burned=burned)
     cards = _round(state).cards

@@ -133,7 +133,7 @@ READ_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "rules.cut": (TWO_BATCH, HAND, PER_ROUND),
     "rules.last_cutter": (*_SHOES, CASINO_NIGHT),
     "rules.deck_floor": (TWO_BATCH, HAND),
-    "rules.discretionary": (TWO_BATCH, HAND),
+    "rules.discretionary": (TWO_BATCH,),
     "rules.burn_after_dry": _SHOES,
     "rules.burn": (CASINO_NIGHT,),
     "table.ties": (CASINO_NIGHT,),

@@ -161,6 +161,20 @@ def test_law_7_all_hands_bust_with_a_card_face_down_and_the_hole_card_is_shown_t
     assert t.state.settlement["dealer"] is None
 
 
+@pytest.mark.rule(f"{NIGHT}(e)", "R-33")
+@pytest.mark.parametrize("rules", [night_rules(), night_shoe()], ids=["hand", "shoe"])
+def test_a_refused_card_goes_to_no_other_player(rules: Any) -> None:
+    t = opened(rules)
+    if rules.by_eye:
+        begin(t)
+    else:
+        dealt(t)
+        t.draw()
+    refusal = t.refused("drawn_in_error", exposed=True)
+    assert (refusal.code, refusal.clause) == ("card_is_dead", f"{NIGHT}(e)")
+    t.tap("drawn_in_error", exposed=True, burned=True)
+
+
 # --- one batch, and dealt from the hand ---
 
 

@@ -118,6 +118,7 @@ UNREAD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("rules.hand_backs_differ", {"mode": "two-batch-shoe"}, {"rules": {"hand_backs_differ": True}}),
     ("rules.continuous_batches", {"mode": "two-batch-shoe"}, {"rules": {"continuous_batches": 1}}),
     ("rules.discretionary", NIGHT, {"rules": {"discretionary": "swap"}}),
+    ("rules.discretionary", {"mode": "hand-dealt"}, {"rules": {"discretionary": "same-batch"}}),
     ("rules.burn_after_dry", NIGHT, {"rules": {"burn_after_dry": True}}),
     ("table.burn_on_dealer_change", NIGHT, {"table": {"burn_on_dealer_change": True}}),
     ("table.cutting_card_tolerance", NIGHT, {"table": {"cutting_card_tolerance": 3}}),
