@@ -27,14 +27,14 @@ from controller.table.view import snapshot
 from devices import events as ev
 from devices.events import Sense
 from tests.support.explore_laws import Broken, Room, check, same_outputs, state_holds, step
-from tests.support.explore_moves import Move, moves
+from tests.support.explore_moves import Move, moves, other_back
 
 DEALER, SUPERVISOR = frozenset({Role.DEALER}), frozenset({Role.SUPERVISOR})
 STEPS = ("inspect", "verify", "spread", "player_inspected", "wash")
 HONEST = ("settings done", "status done, cycle begun", "status done", "start done", "cycle started")
-HONEST += ("release done", "batch out", "batch lifted out", "peek done")
+HONEST += ("release done", "batch out", "batch lifted out", "peek done", "dispense done")
 """What machines do by themselves as soon as they can, in the order in which the one excludes the other."""
-COMES_UP = ("shoe up", "shuffler up", "reader up")
+COMES_UP = ("shoe up", "shuffler up", "reader up", "csm up")
 CARDS = ("card", "face-up card", "unread card", "card of the other back", "card of unread back")
 CARDS += ("the first card again", "the last card again")
 
@@ -60,6 +60,10 @@ class FullSize:
         other.machine = TableMachine(self.rules, self.state)
         other.random = Random("again")
         return other
+
+    @property
+    def shoe(self) -> str:
+        return self.rules.shoe or ""
 
     # --- every step ---
 
@@ -99,9 +103,15 @@ class FullSize:
     def _physical(self, before: TableState, move: Move) -> None:
         """What people do with the cards, and whether the core knows."""
         batch, tap = self.state.shoe.batch, move.given
-        if batch is None:
+        if batch is None or self.rules.by_eye:
             self.stack = []
             return
+        if self.rules.continuous and before.shoe.batch is None:
+            self.stack = self._shuffled(Counter())
+        elif move.means == "returned":
+            self._go_back(before.batches[batch].at(Place.RACK), tap.event.count)
+        elif self.rules.continuous and move.means in ("taken out", "out", "out but one", "out whole", ""):
+            del self.stack[self.state.batches[batch].at(Place.SHOE) :]
         if isinstance(tap, OperatorEvent):
             if tap.event == "load_shoe" and before.shoe.batch is None:
                 self.stack = self._shuffled(Counter())
@@ -115,6 +125,13 @@ class FullSize:
         held = self.state.batches[batch]
         place = Place.IN_HAND if self.state.phase in OUT_OF_SHOE else Place.SHOE
         check(held.at(place) == len(self.stack), "M1: the shoe holds what lies in it")
+
+    def _go_back(self, rack: int, count: int) -> None:
+        """Any cards of the rack are in the continuous shuffler again, at any place."""
+        away = Counter(self.stack) + Counter(self._on_layout())
+        used = self._shuffled(away)[: min(rack, count)]
+        self.stack += used
+        self.random.shuffle(self.stack)
 
     def _on_layout(self) -> Iterator[str]:
         for dealt in (*(self.state.round.cards if self.state.round else ()), *self.state.shoe.early):
@@ -202,8 +219,10 @@ class FullSize:
         """The next cards of the shoe, and its word that it is empty."""
         for _ in range(count):
             batch, shoe = self.state.shoe.batch, self.state.shoe
-            if batch is None or self.state.phase in OUT_OF_SHOE or not self.state.device("shoe").known:
+            if batch is None or self.state.phase in OUT_OF_SHOE or not self.state.device(self.shoe).known:
                 return
+            if self.rules.stacks and shoe.asked <= shoe.told and self.tap("dispense"):
+                self.machines()
             if self.stack:
                 self._card()
             elif Sense.EMPTY in self.rules.shoe_senses and not shoe.empty:
@@ -217,20 +236,20 @@ class FullSize:
         foreign = name == "card of the other back"
         card = self.stack[-1] if foreign else self.stack.pop()
         back = self.rules.back(batch) if Sense.BACK in self.rules.shoe_senses else None
-        n = self.state.device("shoe").n + 1
+        n = self.state.device(self.shoe).n + 1
         whole = {"card": card, "back": back, **changes}
-        event = ev.CardDrawn(device="shoe", n=n, seq=n, raw=b"raw", **whole)
+        event = ev.CardDrawn(device=self.shoe, n=n, seq=n, raw=b"raw", **whole)
         self.make(Move(name, Observed(event), 0, "foreign card" if foreign else "card"))
 
     def odd_card(self, name: str) -> None:
         """A card that comes another way than it should."""
         batch = self.state.shoe.batch
-        if not self.stack or self.state.phase in OUT_OF_SHOE or not self.state.device("shoe").known:
+        if not self.stack or self.state.phase in OUT_OF_SHOE or not self.state.device(self.shoe).known:
             return
         assert batch is not None
         if name == "card of the other back":
             if Sense.BACK in self.rules.shoe_senses:
-                self._card(name, back=self.rules.back(self.rules.other(batch)))
+                self._card(name, back=other_back(self.rules, batch))
         else:
             self._card(name, **{"face-up card": {"face_up": True}, "unread card": {"card": None}}[name])
 
@@ -239,9 +258,11 @@ class FullSize:
     def round(self, boxes: str, *, cut: bool = False, extra: int = 0) -> None:
         """A round from the bets to the settlement, as far as it gets."""
         self.tap("bets_closed", boxes=boxes)
-        for _ in range(40):
+        for _ in range(60):
             if self.state.phase is Phase.SIDE_WAGERS:
                 self.tap("side_wagers_settled")
+            elif self.state.phase is Phase.ROUND_BURN and not cut:
+                self.burn()
             elif self.state.phase in (Phase.DEALING, Phase.HOLE_CARD) and self.stack:
                 self.cards(1)
             else:
@@ -251,13 +272,21 @@ class FullSize:
         if cut:
             self.tap("cutting_card_at", box="dealer")
         self.cards(extra)
-        self.tap("round_settled")
+        told = self.rules.by_eye and self.random.random() < 0.7
+        _ = (told and self.tap("round_settled", cards=2 + extra)) or self.tap("round_settled")
+
+    def burn(self) -> None:
+        if self.rules.by_eye:
+            self.tap("burn")
+        else:
+            self.cards(1)
 
     def end_of_shoe(self) -> None:
         while self.stack and self.state.phase is Phase.SHOE_END:
             self.cards(1)
         self.cards(1)
-        self.tap("collect_rack", gauge="full") or self.tap("collect_rack", gauge="full", shoe_empty=True)
+        said: tuple[dict[str, Any], ...] = ({}, {"shoe_empty": True}, {"stub": self.room.stub or 0})
+        any(self.tap("collect_rack", gauge="full", **words) for words in said)
 
     def cut_and_load(self) -> None:
         """The cut by whoever it goes to, the cutting card, the shoe and its burn."""
@@ -266,9 +295,12 @@ class FullSize:
                 self.make(Move("offer_cut", replace(tap, who="ann", roles=SUPERVISOR), 0, "tap"))
         self.tap("cut", position=self.rules.batch_size // 2)
         self.tap("insert_cutting_card", position=self.rules.least_behind_cutting_card)
-        self.tap("load_shoe", batch=self.state.taken or "A")
+        self.load(self.state.taken or "A")
         if self.state.phase is Phase.BURN_DUE:
-            self.cards(1)
+            self.burn()
+
+    def load(self, batch: str) -> None:
+        self.tap("take_in_hand" if self.rules.by_eye else "load_shoe", batch=batch)
 
     def shuffle(self, batch: str) -> None:
         self.tap("load_shuffler", batch=batch)
@@ -276,9 +308,14 @@ class FullSize:
         self.machines()
 
     def swap(self) -> None:
-        """The stored batch comes out and is cut, the other one goes in (S4)."""
-        other = self.rules.other(self.state.shoe.last_batch or "B")
-        if not (self.state.manual and self.tap("reshuffle_by_hand", batch=other)):
+        """The stored batch comes out and is cut, the other one goes in (S4); one batch alone goes round."""
+        other = self.rules.other(self.state.shoe.last_batch or "B") or "A"
+        if self.rules.alone and self.rules.shuffler is not None and not self.state.manual:
+            self.shuffle("A")
+            self.machines(complete=True)
+            self.tap("take_from_shuffler")
+            self.machines()
+        elif not (self.state.manual and self.tap("reshuffle_by_hand", batch=other)):
             self.machines(complete=True)
             self.tap("take_from_shuffler")
             self.machines()
@@ -294,7 +331,7 @@ class FullSize:
         for batch in "AB":
             self.tap("count_batch", batch=batch, cards=self.rules.batch_size)
         for who in ("ann", "bob"):
-            for device in ("shoe", "shuffler", "reader"):
+            for device in ("shoe", "shuffler", "reader", "csm"):
                 self.tap("confirm_empty", who=who, device=device)
         self.tap("close")
 
