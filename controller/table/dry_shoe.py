@@ -79,9 +79,12 @@ def _laid(state: TableState) -> int:
 def _goes_on(rules: TableRules, state: TableState) -> dict[str, bool]:
     """At a casino night the deal goes on with these cards, also after the round (13:47-20.22(g)6).
 
-    Not with a batch that is out of play: it finishes the round.
+    A batch that is out of play finishes the round, and so does one of which a card never came: then the
+    rack is gauged.
     """
-    return {"goes_on": True} if rules.night and not state.batches[_shoe_batch(state)].unfit else {}
+    held = state.batches[_shoe_batch(state)]
+    whole = rules.by_eye or not held.at(Place.SHOE)
+    return {"goes_on": True} if rules.night and whole and not held.unfit else {}
 
 
 def _foreign_in_rack(state: TableState) -> int:

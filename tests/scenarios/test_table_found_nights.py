@@ -108,6 +108,25 @@ def test_in_a_casino_the_shoe_counts_the_rack_that_is_shuffled() -> None:
     assert refusal.code == "not_allowed"
 
 
+@pytest.mark.rule(f"{NIGHT}(g)6", "R-74")
+def test_a_card_that_never_came_is_looked_for_after_the_round() -> None:
+    t = played_out(night_shoe())
+    while len(t.stack) > 1:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    t.tap("reshuffle_by_hand")
+    t.tap("cut", position=20)
+    t.tap("load_shoe", batch="A")
+    t.tap("round_settled")
+    assert t.state.phase is Phase.SHOE_END
+    for _ in range(36):
+        t.stack.append("2S")
+        t.draw(card=None)
+    t.event(ev.ShoeEmpty)
+    t.tap("collect_rack", gauge="full")
+    assert t.codes == ["cards_missing"]
+
+
 @pytest.mark.rule(f"{NIGHT}(g)6", "R-55")
 def test_a_batch_that_is_out_of_play_is_not_dealt_on_after_the_round_it_finishes() -> None:
     t = played_out(night_shoe(deck_age_h=2))
