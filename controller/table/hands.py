@@ -287,6 +287,15 @@ def _told(state: TableState, data: Data) -> TableState:
     return replace(state, settlement={name: value for name, value in data.items() if name != "device"})
 
 
+def burned(round_: Round, place: str) -> Round:
+    """A card of this hand is burned. Whether it wants another is told anew: only a double has one due."""
+    hands = (
+        replace(h, wants=h.wants - 1) if h.place == place and h.wants > 2 and h.end != DOUBLED else h
+        for h in round_.hands
+    )
+    return replace(round_, hands=tuple(hands))
+
+
 # --- what is shown, and expected ---
 
 

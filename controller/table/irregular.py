@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import args, by_eye, by_hand, continuous, dry_shoe, multiple_action, reader, stub
+from controller.table import (
+    args,
+    by_eye,
+    by_hand,
+    continuous,
+    dry_shoe,
+    hands,
+    multiple_action,
+    reader,
+    stub,
+)
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
@@ -175,6 +185,7 @@ def _drawn_in_error(state: TableState, data: Data) -> TableState:
         if batch is not None and not last.foreign and state.batches[batch].at(Place.TABLE):
             moved = state.batches[batch].move(1, Place.TABLE, Place.RACK)
             state = replace(state, batches={**state.batches, batch: moved})
+        round_ = hands.burned(round_, last.to)
         last = replace(last, to=BURNED)
     round_ = replace(round_, cards=(*others, last))
     if state.phase is Phase.PLAYING and round_.placed < len(round_.order):

@@ -290,7 +290,11 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
         return match if isinstance(match, Refusal) else data | match
     if len(boxes) > (most := game.most(rules.boxes)):
         return Refusal("too_many_boxes", f"{rules.game} has hands for {most} players", game.clause)
-    return data | {"order": list(game.order(boxes, stacked=rules.stacks))}
+    order = game.order(boxes, stacked=rules.stacks)
+    if (drawn := len(state.shoe.early)) >= len(order):
+        why = f"{drawn} cards are out and the deal is {len(order)}: a supervisor ends the shoe"
+        return Refusal("cards_dealt", why, game.clause, ("shuffle_now",))
+    return data | {"order": list(order)}
 
 
 def _judge_cutting_card_at(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

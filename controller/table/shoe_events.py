@@ -157,7 +157,7 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
     shoe = state.shoe
     if not draft.rules.marked:
         event_facts.record(draft, event, unjudged=True)
-        if shoe.batch is not None and state.phase is not Phase.SHOE_END:  # a cover card lies below all others
+        if shoe.batch is not None and not _covers(draft.rules, state):
             draft.latch("extra_cutting_card", "none is in use at this table", batch=shoe.batch)
         return
     if shoe.batch is None or state.phase is Phase.SHOE_END or shoe.cut_seen:
@@ -172,6 +172,13 @@ def _cutting_card(draft: Draft, event: ev.CutCard) -> None:
     if state.phase is Phase.ROUND_BURN and state.round is not None:
         at = state.round.order[0]
     event_facts.record(draft, event, cutting_card.came_out(draft.rules, state, at))
+
+
+def _covers(rules: TableRules, state: TableState) -> bool:
+    """Whether it may be the cover card below all others (R-56): the stub may come out in the round."""
+    assert state.shoe.batch is not None
+    last = rules.per_round and not state.batches[state.shoe.batch].at(Place.SHOE)
+    return last or state.phase is Phase.SHOE_END
 
 
 def _empty(draft: Draft, event: ev.ShoeEmpty) -> None:

@@ -1,0 +1,69 @@
+"""Faults of one-deck games, followed hands and side wagers that a review found, each as short as can be."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.table.inputs import Role
+from devices import events as ev
+from tests.scenarios.test_table_deck_per_round import alone
+from tests.support.felt_hands import Played
+
+SUPERVISOR = frozenset({Role.SUPERVISOR})
+
+
+@pytest.mark.rule("R-53")
+@pytest.mark.parametrize("stacks", [True, False])
+def test_a_deal_that_came_before_the_bets_were_closed_is_no_deal(*, stacks: bool) -> None:
+    """With every card of the deal out, nobody could say for whom the next stack was: the core broke off."""
+    poker = alone(stacks=stacks)
+    for _ in range(6):
+        poker.draw()
+    poker.tap("clear", SUPERVISOR, fault=poker.state.faults[-1].id)
+    refused = poker.refused("bets_closed", boxes="1")
+    assert (refused.code, refused.clause) == ("cards_dealt", "13:69F-20.9")
+    assert refused.expected == ("shuffle_now",)
+    poker.tap("bets_closed", boxes="1,2")
+    poker.tap("void_round", SUPERVISOR, reason="misdeal")
+    assert poker.phase == "shoe_end"
+
+
+@pytest.mark.rule("R-54", "R-56")
+def test_the_cover_card_below_a_stub_that_is_counted_before_the_settlement_is_no_extra_card() -> None:
+    poker = alone()
+    poker.deal("1")
+    while poker.stack:
+        poker.draw()
+    poker.event(ev.CutCard)
+    poker.event(ev.ShoeEmpty)
+    assert (poker.codes, poker.phase) == ([], "playing")
+
+
+@pytest.mark.rule("R-33", "13:47-20.22(e)")
+def test_a_hand_whose_card_was_burned_may_stand() -> None:
+    """Its hit was still open: it could only take another card, and got the next hand's."""
+    t = Played()
+    t.round("5S 9D 6C 7S 8D TC")
+    t.tap("hit", box="1")
+    t.cards("4H")
+    t.tap("drawn_in_error", exposed=True, burned=True)
+    t.tap("stand", box="1")
+    t.tap("hit", box="2")
+    t.cards("2C")
+    assert t.places[-1] == "box 2"
+    t.tap("stand", box="2")
+    t.tap("drawn_in_error", exposed=True, burned=True)
+    t.cards("2H")
+    assert t.places[6:] == ["burned", "burned", "dealer"]
+
+
+@pytest.mark.rule("R-33")
+def test_a_doubled_hand_whose_card_was_burned_gets_another() -> None:
+    t = Played()
+    t.round("5S 9D 6C 6H 8D TC")
+    t.tap("double", box="1")
+    t.cards("2H")
+    t.tap("drawn_in_error", exposed=True, burned=True)
+    assert t.no("stand", box="1")[0] == "card_due"
+    t.cards("TH")
+    assert t.places[6:] == ["burned", "box 1"]
