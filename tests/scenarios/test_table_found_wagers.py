@@ -6,7 +6,7 @@ import pytest
 
 from controller.table.inputs import Role
 from devices import events as ev
-from tests.scenarios.test_table_deck_per_round import alone
+from tests.scenarios.test_table_deck_per_round import ONE, Poker, alone
 from tests.support.felt_hands import Played
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
@@ -67,3 +67,20 @@ def test_a_doubled_hand_whose_card_was_burned_gets_another() -> None:
     assert t.no("stand", box="1")[0] == "card_due"
     t.cards("TH")
     assert t.places[6:] == ["burned", "box 1"]
+
+
+@pytest.mark.rule("R-53", "R-54")
+def test_a_deal_of_too_many_cards_is_settled_neither_by_what_people_tell() -> None:
+    """Told with the settlement they were taken off the stub that was expected: the deck seemed whole."""
+    poker = Poker(batches=ONE, shuffler=None, shoe=None)
+    poker.boot()
+    poker.open()
+    poker.tap("reshuffle_by_hand", SUPERVISOR, batch="A")
+    poker.tap("cut", position=26)
+    poker.tap("take_in_hand", batch="A")
+    poker.tap("bets_closed", boxes="1,2")
+    refused = poker.refused("round_settled", cards=12)
+    assert (refused.code, refused.expected) == ("misdeal", ("void_round reason=misdeal",))
+    poker.tap("round_settled", cards=9)
+    poker.tap("collect_rack", gauge="full", stub=43)
+    assert poker.codes == []
