@@ -51,6 +51,9 @@ CLAUSES = {
 }
 """What each event goes by: a refusal without a nearer clause carries it."""
 
+HAND_CLAUSES = dict.fromkeys(("13:69F-2.2(d)3", "13:69F-2.2(d)4"), "13:69F-2.2(c)")
+"""What is stored meanwhile, and that the sets alternate, is said of hand-dealt tables elsewhere."""
+
 NIGHT = "13:47-20.22"
 NIGHT_CLAUSES = {
     **dict.fromkeys(("load_shoe", "take_in_hand"), f"{NIGHT}(c)1"),
@@ -84,6 +87,8 @@ def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | No
     """What a refusal of the event goes by: the nearer clause, if its judge named one."""
     if not rules.night:
         found = nearer or CLAUSES.get(event)
+        if rules.hand_dealt:
+            return HAND_CLAUSES.get(found or "", found)
         if rules.one_deck is None or found is None or not found.startswith(BLACKJACK):
             return found
         dealt = event in ("bets_closed", "dispense", "round_settled")

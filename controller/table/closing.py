@@ -380,6 +380,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
             return [(f"batch={b} cards={size}", {"batch": b, "cards": size}) for b in left]
         case "confirm_empty":
             return [_look(rules, state, device) for device in rules.devices if device not in state.empty]
+        case "out_of_service" if rules.night and state.shuffler.batch and state.silent(rules.shuffler):
+            return [(f"device={rules.shuffler}", {"device": rules.shuffler})]
         case "in_service" if state.shuffler.out:
             return [(f"device={rules.shuffler}", {"device": rules.shuffler})]
         case _:

@@ -194,6 +194,20 @@ def test_a_refused_card_goes_to_no_other_player(rules: Any) -> None:
     t.tap("drawn_in_error", exposed=True, burned=True)
 
 
+@pytest.mark.rule(f"{NIGHT}(c)2", "R-36b")
+def test_a_shuffler_that_does_not_answer_is_no_end_of_the_night() -> None:
+    t = Hand(night_rules(shuffler="shuffler"))
+    t.boot()
+    t.tap("open")
+    t.tap("load_shuffler", batch="A")
+    assert t.refused("start_shuffle").expected == ("out_of_service device=shuffler",)
+    t.tap("out_of_service", SUPERVISOR, device="shuffler")
+    t.tap("confirm_empty", device="shuffler", cards=52)
+    t.tap("reshuffle_by_hand", batch="A")
+    t.load()
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
 # --- one batch, and dealt from the hand ---
 
 
@@ -220,3 +234,19 @@ def test_no_round_begins_with_a_set_of_which_every_card_is_dealt() -> None:
     t.told(51)
     refusal = t.refused("bets_closed", boxes="1")
     assert (refusal.code, refusal.expected) == ("shoe_empty", ("shuffle_now",))
+
+
+@pytest.mark.rule("R-04", "R-07")
+def test_that_sets_alternate_is_said_of_hand_dealt_tables_in_a_clause_of_their_own() -> None:
+    t = Hand(hand_rules())
+    t.open_by_machine()
+    t.told(9, box="1")
+    t.tap("collect_rack", gauge="full")
+    refusal = t.refused("load_shuffler", batch="A")
+    assert refusal.clause == "13:69F-2.2(c)"
+    t.complete()
+    t.take()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.load("B", offer="1")
+    assert t.state.shoe.batch == "B"

@@ -167,7 +167,7 @@ def test_a_set_is_taken_in_hand_only_while_the_other_one_is_shuffled_and_stored(
     t.tap("insert_cutting_card", position=13)
     t.event(ev.Jam, "shuffler", place="exit")
     refusal = t.refused("take_in_hand", batch="B")
-    assert (refusal.code, refusal.clause) == ("other_batch_not_stored", "13:69F-2.2(d)3")
+    assert (refusal.code, refusal.clause) == ("other_batch_not_stored", "13:69F-2.2(c)")
 
 
 # --- a round ---
