@@ -157,7 +157,8 @@ def _blocked(rules: TableRules, state: TableState, event: str) -> Refusal | None
             or (fault.blocks is Blocks.SWAP and _swaps(state, event) and _hinders(state, fault, event))
         ):
             kind = FAULTS[fault.code]
-            return Refusal("fault_latched", f"fault {fault.id} blocks this: {kind.text}; {kind.remedy}")
+            remedy = continuous.remedy(rules, kind.remedy)
+            return Refusal("fault_latched", f"fault {fault.id} blocks this: {kind.text}; {remedy}")
     return None
 
 
@@ -199,7 +200,7 @@ def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
         return Refusal("not_allowed", f"{fault.code} is cleared by a {who}, never by a dealer")
     if not cause_gone(rules, state, fault):
         kind = FAULTS[fault.code]
-        return Refusal("cause_remains", f"{kind.text}; {kind.remedy}")
+        return Refusal("cause_remains", f"{kind.text}; {continuous.remedy(rules, kind.remedy)}")
     return {"fault": fault.id, "code": fault.code}
 
 

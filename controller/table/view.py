@@ -111,7 +111,7 @@ def alarms(rules: TableRules, state: TableState) -> list[dict[str, Any]]:
     """All that is wrong or was and nobody saw it: alarms and latched faults, oldest first (ISA-18.2)."""
     return [
         {
-            **_fault(fault),
+            **_fault(rules, fault),
             "state": people.stage(fault),
             "latched": not people.is_alarm(fault),
             "acknowledged": fault.acknowledged or None,
@@ -123,7 +123,7 @@ def alarms(rules: TableRules, state: TableState) -> list[dict[str, Any]]:
     ]
 
 
-def _fault(fault: Fault) -> dict[str, Any]:
+def _fault(rules: TableRules, fault: Fault) -> dict[str, Any]:
     kind = FAULTS[fault.code]
     return {
         "id": fault.id,
@@ -131,7 +131,7 @@ def _fault(fault: Fault) -> dict[str, Any]:
         "blocks": fault.blocks.value,
         "what": kind.text,
         "cause": fault.cause,
-        "remedy": kind.remedy,
+        "remedy": continuous.remedy(rules, kind.remedy),
         "unfit": kind.unfit,
         "since": fault.since,
         "batch": fault.batch,

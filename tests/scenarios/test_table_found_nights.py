@@ -1,4 +1,4 @@
-"""Findings of a review: casino nights, one batch alone, sets dealt from the hand."""
+"""Findings of a review: casino nights, one batch alone, dealt from the hand, a continuous shuffler."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from controller.table.phases import Phase
 from controller.table.profiles import CardDown
 from controller.table.rules import expected
 from controller.table.state import Place
+from controller.table.view import alarms
 from devices import events as ev
 from tests.scenarios.test_table_casino_night import NIGHT, begin, dealt, opened, runs_out
+from tests.support.continuous import ContinuousTable
 from tests.support.hands import SUPERVISOR, Hand, hand_rules, manual_rules, night_rules, night_shoe
 from tests.support.table import DEALER
 from tests.unit.test_table_opening import certificate
@@ -250,3 +252,23 @@ def test_that_sets_alternate_is_said_of_hand_dealt_tables_in_a_clause_of_their_o
     t.start()
     t.load("B", offer="1")
     assert t.state.shoe.batch == "B"
+
+
+# --- a continuous shuffler ---
+
+
+@pytest.mark.rule("R-11")
+def test_what_mends_a_fault_is_said_in_taps_that_a_continuous_table_takes() -> None:
+    t = ContinuousTable()
+    t.open_to_deal()
+    t.deal("1")
+    t.draw(back="blue")
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    found = alarms(t.rules, t.state)
+    assert [alarm["code"] for alarm in found] == ["wrong_back", "shoe_dry"]
+    assert "`idle` or `close`" in found[0]["remedy"]
+    assert "`void_round`" in found[-1]["remedy"]
+    for word in ("shuffle_now", "reshuffle_by_hand"):
+        assert all(word not in alarm["remedy"] for alarm in found)
