@@ -260,8 +260,10 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case "drawn_in_error":
             cards = before.round.cards if before.round else ()
             batch, last = room.shoe or "", cards[-1]
-            fewer = before.batches[batch].at(Place.TABLE) - found.states[0].batches[batch].at(Place.TABLE)
-            check(fewer == (told["burned"] and not last.foreign), "M1: a card burned lies in the rack")
+            laid = before.batches[batch].at(Place.TABLE)  # none, when this one came beyond the whole batch
+            fewer = laid - found.states[0].batches[batch].at(Place.TABLE)
+            burned = told["burned"] and not last.foreign and laid > 0
+            check(fewer == burned, "M1: a card burned lies in the rack")
             check(last.seen or last.to != "hole" or not told["shown"], "M10: nobody turns up the hole card")
         case "void_round":
             check(found.states[0].shoe.unseen == before.shoe.unseen, "M10: nobody turns up a void round")
