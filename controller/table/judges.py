@@ -335,7 +335,7 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
         return Refusal("device_absent", why, expected=("void_round reason=other",))
     data = {"round": state.round.number, "cards": len(state.round.cards)}
     data |= by_eye.round_cards(rules, state, tap.args)
-    data |= {"unplayed": True} if settlement.unplayed(rules, state.round) else {}
+    data |= {"unplayed": True} if settlement.goes_unturned(rules, state.round, tap.args) else {}
     laid = data["cards"] if rules.by_eye else state.round.placed
     if laid != len(state.round.order) and not state.uncertain and (misdeal := stub.misdeal(rules)):
         return misdeal
@@ -453,7 +453,7 @@ JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "take_in_hand": (_judge_take_in_hand, ("batch",)),
     "bets_closed": (_judge_bets_closed, ("boxes", "match")),
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
-    "round_settled": (_judge_round_settled, ("cards",)),
+    "round_settled": (_judge_round_settled, ("cards", "unplayed")),
     "shuffle_now": (_judge_shuffle_now, ()),
     "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty", "stub")),
     **by_eye.JUDGES,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from controller.table import args, hands
 from controller.table import blackjack as bj
-from controller.table import hands
+from controller.table.args import Args
 from controller.table.profiles import TableRules
 from controller.table.round import DEALER, HOLE
 from controller.table.state import Dealt, Hand, Round, TableState
@@ -33,6 +34,16 @@ def unplayed(rules: TableRules, round_: Round) -> bool:
     cards = [hands.held(round_, hand) for hand in round_.hands]
     faces = [[card.card for card in hand if card.card] for hand in cards]
     return all(len(read) == len(hand) and bj.is_bust(read) for read, hand in zip(faces, cards, strict=True))
+
+
+def goes_unturned(rules: TableRules, round_: Round, given: Args) -> bool:
+    """The same as it is told: by the hands that are followed, or else by the dealer (`unplayed=true`)."""
+    said = args.flag(given, "unplayed")
+    if said and (not rules.night or rules.by_eye or round_.hands):
+        raise ValueError(
+            "unplayed=true is for a casino night with a shoe, in a round of which no hand is followed"
+        )
+    return said or unplayed(rules, round_)
 
 
 def settle(draft: Draft, before: TableState) -> None:

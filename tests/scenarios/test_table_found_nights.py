@@ -182,6 +182,20 @@ def test_law_7_all_hands_bust_with_a_card_face_down_and_the_hole_card_is_shown_t
     assert t.state.settlement["dealer"] is None
 
 
+@pytest.mark.rule(f"{NIGHT}(g)10iv", "R-63")
+def test_law_7_where_no_hand_is_followed_the_dealer_says_that_the_hole_card_was_not_turned() -> None:
+    t = opened(night_shoe())
+    dealt(t)
+    t.tap("round_settled", unplayed=True)
+    assert not any(fact.kind == "exposed" for fact in t.facts)
+    dealt(t)
+    t.tap("stand")
+    assert t.refused("round_settled", unplayed=True).code == "bad_argument"
+    by_hand = opened(night_rules())
+    begin(by_hand)
+    assert by_hand.refused("round_settled", unplayed=True).code == "bad_argument"
+
+
 @pytest.mark.rule(f"{NIGHT}(e)", "R-33")
 @pytest.mark.parametrize("rules", [night_rules(), night_shoe()], ids=["hand", "shoe"])
 def test_a_refused_card_goes_to_no_other_player(rules: Any) -> None:
