@@ -39,7 +39,15 @@ TO_RACK = (
 ROUNDS = (Phase.BETWEEN_ROUNDS, *IN_ROUND)
 CLOSING = (Phase.RACK_FULL, Phase.IDLE, Phase.CLOSING, Phase.CLOSED)
 LATCHED = {code for code, kind in FAULTS.items() if kind.blocks is not Blocks.NOTHING}
-OTHER_TABLES = ("alone", "alone_no_cut", "by_eye", "by_eye_settle_first", "no_cutting_card", "no_hole_card")
+OTHER_TABLES = (
+    "continuous",
+    "alone",
+    "alone_no_cut",
+    "by_eye",
+    "by_eye_settle_first",
+    "no_cutting_card",
+    "no_hole_card",
+)
 """Guards that hold at no table with two batches and a shoe that counts."""
 UNMET = {
     *("machine_disagrees", "cards_missing", "order_pattern", "cycle_too_short", "deck_too_old"),

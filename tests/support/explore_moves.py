@@ -436,6 +436,9 @@ def _told(rules: TableRules, state: TableState, taps: tuple[Move, ...], room: Ro
     if rules.shoe is None:
         told = (event for event in ("round_settled", "reshuffle_by_hand") if event in wanted)
         yield from (tap(event, 0, cards=n) for event in told for n in cards)
+    elif rules.night and "reshuffle_by_hand" in wanted and state.round is not None:
+        if len(state.round.cards) < rules.batch_size:  # the cards of hands that are over: once a round
+            yield from (tap("reshuffle_by_hand", 0, cards=n) for n in cards[-3:])
     if rules.per_round and "collect_rack" in wanted and room.shoe is not None:
         known = room.stub is not None
         yield from (tap("collect_rack", int(known and n != room.stub), gauge="full", stub=n) for n in cards)

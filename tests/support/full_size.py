@@ -118,13 +118,19 @@ class FullSize:
             elif tap.event == "bart_carter" or tap.event == "reshuffle_by_hand":
                 outside = Counter(self._on_layout()) + Counter(self.state.shoe.aside)
                 unread = outside.pop("", 0)
-                self.stack = self._shuffled(outside)
-                del self.stack[:unread]
+                over = sorted(outside.elements())[: self._of_hands_over(before, tap)]
+                self.stack = self._shuffled(outside - Counter(over))
+                del self.stack[: unread - (self._of_hands_over(before, tap) - len(over))]
             elif tap.event == "void_round" and before.phase in OUT_OF_SHOE:
                 self.stack = []
         held = self.state.batches[batch]
         place = Place.IN_HAND if self.state.phase in OUT_OF_SHOE else Place.SHOE
         check(held.at(place) == len(self.stack), "M1: the shoe holds what lies in it")
+
+    def _of_hands_over(self, before: TableState, tap: OperatorEvent) -> int:
+        """Cards of the layout that are shuffled with the rack: only at a casino night, as the dealer says."""
+        held = before.batches[before.shoe.batch or ""]
+        return max(0, int(tap.args["cards"]) - held.at(Place.RACK)) if "cards" in tap.args else 0
 
     def _go_back(self, rack: int, count: int) -> None:
         """Any cards of the rack are in the continuous shuffler again, at any place."""
@@ -365,6 +371,7 @@ def twin(rules: TableRules, state: TableState) -> TableState | None:
     dealt = [*(round_.cards if round_ else ()), *shoe.early]
     hidden = [c.card for c in dealt if not c.seen and c.card and not c.foreign]
     hidden += [face for face, n in shoe.unseen.items() if n > hidden.count(face)]
+    hidden = [face for face in hidden if shoe.drawn.get(face)]  # of shuffled discards nobody knows any more
     if not hidden:
         return None
     face = hidden[0]
