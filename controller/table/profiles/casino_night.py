@@ -166,9 +166,9 @@ CASINO_NIGHT: tuple[Rule, ...] = (
     _row("(g)10i(2)", "or to take a card", (T + "hands:JUDGES",), ("hit",)),
     _row(
         "(g)10ii",
-        "as many cards as wanted; over 21 wager and cards are taken",
-        (CARDS + "no_card", CARDS + "settle"),
-        ("hit", "settlement"),
+        "as many cards as wanted; over 21 wager and cards are taken, the cards to the discards",
+        (CARDS + "no_card", CARDS + "settle", T + "dry_shoe:_discards"),
+        ("hit", "settlement", "reshuffle_by_hand"),
     ),
     _row("(g)10iii", "play goes on clockwise", (T + "hands:turn",), ("hit", "stand")),
     _row(
