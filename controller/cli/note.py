@@ -168,7 +168,9 @@ def _ends(wager: Answer) -> str:
 def _wagers(found: Answer) -> str:
     """The losers of match-the-dealer, which are collected first, then the winners; over/under-13 by box."""
     words = [f"box {row['box']} {_matched(row)}" for row in found.get("match", ())]
-    words += [f"box {row['box']} {row['wins'] or 'neither'}" for row in found.get("over_under_13", ())]
+    if thirteens := found.get("over_under_13"):
+        boxes = ", ".join(f"box {row['box']} {row['wins'] or 'neither'}" for row in thirteens)
+        words.append(f"over/under-13: {boxes}")
     return "; ".join(words)
 
 

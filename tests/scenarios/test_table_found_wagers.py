@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from controller.table.inputs import Role
+from controller.table.rules import awaited
 from devices import events as ev
+from firmware_bridge.link import Done
 from tests.scenarios.test_table_deck_per_round import ONE, Poker, alone
 from tests.support.felt_hands import Played
 
@@ -84,3 +86,18 @@ def test_a_deal_of_too_many_cards_is_settled_neither_by_what_people_tell() -> No
     poker.tap("round_settled", cards=9)
     poker.tap("collect_rack", gauge="full", stub=43)
     assert poker.codes == []
+
+
+@pytest.mark.rule("R-53")
+def test_a_shoe_of_stacks_that_was_not_asked_is_not_waited_for() -> None:
+    """The note told the dealer to wait for a card, which comes only when it is asked for."""
+    poker = alone(stacks=True)
+    poker.tap("bets_closed", boxes="1")
+    assert awaited(poker.rules, poker.state) is None
+    poker.tap("dispense")
+    assert awaited(poker.rules, poker.state) == "the shoe to answer dispense"
+    poker.end(Done({"count": 3}))
+    assert awaited(poker.rules, poker.state) == "the next card of the initial deal"
+    for _ in range(3):
+        poker.draw()
+    assert awaited(poker.rules, poker.state) is None

@@ -3,6 +3,7 @@
 import pytest
 
 from controller.table.blackjack import Ties
+from controller.table.profiles import MatchTerms
 from tests.support.felt_hands import Played
 from tests.unit.test_cli_note import bench_with, shown
 
@@ -66,4 +67,15 @@ def test_a_hand_nobody_turned_up_and_a_round_nobody_can_tell():
     t.tap("round_settled")
     assert rows(t, "settled") == [
         "settled     round 2: nobody can tell: box 1 was not played to its end",
+    ]
+
+
+@pytest.mark.rule("R-38", "R-40")
+def test_the_wagers_on_the_first_cards_each_by_its_name() -> None:
+    """Of two wagers on the same boxes nobody could tell which one was meant."""
+    t = Played(settle_first=True, match=MatchTerms(4, 11), wagers=("match-the-dealer", "over-under-13"))
+    t.tap("bets_closed", boxes="1,2", match="1,2")
+    t.cards("8S 9H 8D 8C 4D")
+    assert rows(t, "wagers") == [
+        "wagers      box 2 lost; box 1 wins 4 to 1 and 4 to 1; over/under-13: box 1 over, box 2 neither"
     ]
