@@ -361,7 +361,8 @@ def awaited(rules: TableRules, state: TableState) -> str | None:
     if irregular.owes_a_card(state):
         waits["playing"] = "the dealer's second card"
     dry = state.shoe.batch is not None and state.shoe.empty
-    asks = rules.stacks and state.shoe.told >= state.shoe.asked  # no card comes before the next `dispense`
+    left = state.shoe.batch is not None and state.batches[state.shoe.batch].at(Place.SHOE)
+    asks = rules.stacks and left and state.shoe.told >= state.shoe.asked  # none comes before `dispense`
     waited = None if dry or rules.by_eye or asks else waits.get(state.phase.value)
     if waited is None and state.shuffler.stage.value in ("starting", "running"):
         return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from controller.table.rules import awaited
 from controller.table.state import Place
 from devices import events as ev
+from firmware_bridge.link import Done
 from tests.scenarios.test_table_deck_per_round import alone
 from tests.support.continuous import ContinuousTable
 from tests.support.hands import SUPERVISOR, Hand, night_shoe
@@ -61,3 +63,18 @@ def test_the_batch_of_the_rack_is_out_of_it_when_the_other_one_is_dealt_from_a_c
     table.play_round()
     assert table.state.batches["A"].cards == {Place.IN_HAND: 52}
     assert table.state.batches["B"].at(Place.RACK)
+
+
+@pytest.mark.rule("R-53")
+def test_a_shoe_of_stacks_that_is_dealt_out_is_waited_for_until_it_says_that_it_is_empty() -> None:
+    """Nothing was expected and nothing awaited."""
+    poker = alone(stacks=True)
+    poker.deal("1")
+    poker.tap("round_settled")
+    poker.tap("dispense")
+    poker.end(Done({}))
+    while poker.stack:
+        poker.draw()
+    assert awaited(poker.rules, poker.state) is not None
+    poker.event(ev.ShoeEmpty)
+    assert "collect_rack gauge=full|short|over" in poker.expected

@@ -146,6 +146,7 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
             shoe.by_choice and again,
             (shoe.untold, shoe.used, shoe.free),
             room.stub is not None and (shoe.stub, min(shoe.face_up, 2)),
+            (shoe.counted, shoe.stub_wrong),
             max(0, shoe.asked - shoe.told),
         ),
         round_

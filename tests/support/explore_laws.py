@@ -6,7 +6,7 @@ concluded, so that a core which forgets or misjudges is found out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -50,8 +50,8 @@ class Room(NamedTuple):
     ended the shoe, `looks` the uses of the reader in this round. Where no shoe counts to its end `left` are
     the cards in the hand or in the continuous shuffler, `laid` those on the layout, `used` those in the rack
     as the round began, `old` those of them that may go back. With one deck a round `stub` is what must be
-    left of the deck, None once nobody knows; `open_cards` were found face up in the deal, `uncounted` are
-    the rounds since each deck was counted.
+    left of the deck, None once nobody knows, `counted` what the dealer counted of it in the round;
+    `open_cards` were found face up in the deal, `uncounted` are the rounds since each deck was counted.
     """
 
     last: str | None = None
@@ -79,6 +79,7 @@ class Room(NamedTuple):
     old: int = 0
     stub: int | None = None
     open_cards: int = 0
+    counted: int | None = None
     uncounted: tuple[tuple[str, int], ...] = ()
     hidden: frozenset[str] = NONE
 
@@ -96,6 +97,11 @@ class Room(NamedTuple):
             uncounted=tuple(sorted((name(batch), n) for batch, n in self.uncounted if n)),
             hidden=NONE,
         )
+
+    def to_be_left(self, rules: TableRules, order: Sequence[str]) -> int | None:
+        """What must be left of a deck while its round is played: from the hand the deal is still in it."""
+        dealt = len(order) if rules.shoe is None else 0
+        return None if self.stub is None else self.stub - dealt
 
     def ready(self, batch: str) -> bool:
         """Whether the batch went through one of the two ways of 13:69F-2.4(a)."""
@@ -366,9 +372,16 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case "round_settled":
             check(not room.burn_due, "M7: the burn comes first")
             check(not (rules.per_round and room.open_cards > 1), "R-31: two cards face up void all hands")
+            left = room.to_be_left(rules, before.round.order if before.round else ())
+            certain = room.counted is None or before.uncertain or room.counted == left
+            check(certain or not rules.per_round, "R-55: a wrong stub voids the hands")
             if rules.shoe is None:
                 room = _told_cards(rules, before, args.get("cards"), room)
             return _round_over(rules, before, room._replace(hidden=_exposed(before, room, found)))
+        case "count_stub":
+            room = room._replace(counted=int(args["cards"]))
+            left = room.to_be_left(rules, before.round.order if before.round else ())
+            return _stub_judged(before, found.states[-1], left, room)
         case "shuffle_now":
             left = before.batches[room.shoe or ""].at(Place.SHOE)
             rests = rules.night and left and not before.shoe.untold and not before.shoe.empty
@@ -421,6 +434,7 @@ def _new_shoe(rules: TableRules, batch: str, room: Room) -> Room:
     stub = rules.batch_size if rules.per_round else None
     left = rules.batch_size if rules.shoe is None or rules.continuous else 0
     room = room._replace(left=left, laid=0, used=0, old=0, stub=stub, open_cards=0)
+    room = room._replace(counted=None)
     return room._replace(last=batch, shoe=batch, cut_seen=False, rounds_left=rounds, hidden=NONE)
 
 
@@ -454,20 +468,25 @@ def _stub(rules: TableRules, before: TableState, after: TableState, counted: Any
         return room
     rounds, batch = dict(room.uncounted), room.shoe
     played = bool(before.last_boxes)
-    if counted is None:
-        rounds[batch] = rounds.get(batch, 0) + played
+    room = room._replace(counted=room.counted if counted is None else int(counted))
+    rounds[batch] = rounds.get(batch, 0) + played
+    if room.counted is None:
         in_time = not played or rounds[batch] < STUB_ROUNDS
         check(in_time, "R-54: the stub is counted in every fifth round")
     elif room.stub is not None and not before.uncertain:
-        wrong = any((f.code, f.batch) == ("wrong_stub", batch) for f in after.faults)
-        knew = any((f.code, f.batch) == ("wrong_stub", batch) for f in before.faults)
-        check(
-            knew or wrong == (int(counted) != room.stub), "R-55: positions, community and stub are the deck"
-        )
+        room = _stub_judged(before, after, room.stub, room)
         rounds[batch] = 0
-    else:
-        rounds[batch] = rounds.get(batch, 0) + played
-    return room._replace(uncounted=tuple(sorted((b, min(n, STUB_ROUNDS)) for b, n in rounds.items())))
+    counts = tuple(sorted((b, min(n, STUB_ROUNDS)) for b, n in rounds.items()))
+    return room._replace(uncounted=counts, counted=None)
+
+
+def _stub_judged(before: TableState, after: TableState, left: int | None, room: Room) -> Room:
+    """A number that is not what must be left is latched, and no other."""
+    wrong, knew = _has(after, "wrong_stub"), _has(before, "wrong_stub")
+    known = left is not None and not before.uncertain
+    right = knew or wrong == (room.counted != left)
+    check(right or not known, "R-55: hands, community and stub are the deck")
+    return room
 
 
 # --- a continuous shuffler ---

@@ -442,6 +442,9 @@ def _told(rules: TableRules, state: TableState, taps: tuple[Move, ...], room: Ro
     if rules.per_round and "collect_rack" in wanted and room.shoe is not None:
         known = room.stub is not None
         yield from (tap("collect_rack", int(known and n != room.stub), gauge="full", stub=n) for n in cards)
+    if rules.per_round and "count_stub" in wanted and state.round is not None:
+        left = room.to_be_left(rules, state.round.order)
+        yield from (tap("count_stub", int(n != left), cards=n) for n in cards)
 
 
 def _returned(rules: TableRules, state: TableState, room: Room) -> Iterator[Move]:
