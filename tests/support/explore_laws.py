@@ -234,7 +234,8 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             if rules.shoe is None:
                 room = room._replace(left=int(args["cards"]), laid=rules.batch_size - int(args["cards"]))
             else:
-                check(not held.at(Place.SHOE), "M6: a shoe with cards is not shuffled in a round")
+                dry = before.shoe.empty or not held.at(Place.SHOE)  # by its own word, or by count
+                check(dry, "M6: a shoe with cards is not shuffled in a round")
             check(not rules.per_round, "R-53: no shuffle mends a round of one deck")
             return room._replace(dry=True, shuffled=room.shuffled | {held.id}, cut=room.cut - {held.id})
         case "reshuffle_by_hand":
@@ -271,6 +272,7 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             burned = told["burned"] and not last.foreign and laid > 0
             check(fewer == burned, "M1: a card burned lies in the rack")
             check(last.seen or last.to != "hole" or not told["shown"], "M10: nobody turns up the hole card")
+            room = room._replace(laid=max(0, room.laid - fewer))
         case "void_round":
             check(found.states[0].shoe.unseen == before.shoe.unseen, "M10: nobody turns up a void round")
             if rules.shoe is None and before.phase in (Phase.RESHUFFLE_CUT, Phase.RESHUFFLE_LOAD):
