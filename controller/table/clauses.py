@@ -89,9 +89,11 @@ def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | No
         found = nearer or CLAUSES.get(event)
         if rules.hand_dealt:
             return HAND_CLAUSES.get(found or "", found)
+        if rules.one_deck is not None and event == "dispense":
+            return rules.one_deck.clause
         if rules.one_deck is None or found is None or not found.startswith(BLACKJACK):
             return found
-        dealt = event in ("bets_closed", "dispense", "round_settled")
+        dealt = event in ("bets_closed", "round_settled")
         return rules.one_deck.clause if dealt else ONE_DECK_CLAUSES.get(event, ONE_DECK)
     found = nearer or CLAUSES.get(event, NIGHT)
     ours = found.startswith((NIGHT, "ANSI"))

@@ -239,15 +239,21 @@ def _judge_insurance(rules: TableRules, state: TableState, tap: OperatorEvent) -
         return _refusal("no_insurance", why)
     clause = terms(rules).clause("13:69F-2.9(a)", "13:47-20.22(g)4")
     asked = any(pending.device == rules.reader for pending in state.pending.values())
-    if round_.peeks or asked or (night and round_.hands and any(map(_has_played, round_.hands))):
+    if round_.peeks or asked:
         return Refusal("too_late", "insurance is taken before the hole card is looked at", clause)
+    if any(map(_has_played if night else _has_drawn, round_.hands)):
+        return Refusal("too_late", "insurance is taken before any hand plays", clause)
     if hand.box in round_.insured:
         return Refusal("already_insured", f"box {hand.box} is insured", clause)
     return {"box": hand.box}
 
 
 def _has_played(hand: Hand) -> bool:
-    return hand.split or hand.wants > 2 or bool(hand.end)
+    return _has_drawn(hand) or bool(hand.end)
+
+
+def _has_drawn(hand: Hand) -> bool:
+    return hand.split or hand.wants > 2
 
 
 # --- what the facts of the taps do ---

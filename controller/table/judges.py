@@ -285,8 +285,8 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
     data |= continuous.used(rules, state)
     if rules.player_card_down is not CardDown.NONE:
         data["down"] = rules.player_card_down.value
-    if (game := rules.one_deck) is None:
-        match = side_wagers.judge_match(rules, boxes, tap.args)
+    match = side_wagers.judge_match(rules, boxes, tap.args)
+    if isinstance(match, Refusal) or (game := rules.one_deck) is None:
         return match if isinstance(match, Refusal) else data | match
     if len(boxes) > (most := game.most(rules.boxes)):
         return Refusal("too_many_boxes", f"{rules.game} has hands for {most} players", game.clause)

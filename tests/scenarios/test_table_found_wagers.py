@@ -101,3 +101,25 @@ def test_a_shoe_of_stacks_that_was_not_asked_is_not_waited_for() -> None:
     for _ in range(3):
         poker.draw()
     assert awaited(poker.rules, poker.state) is None
+
+
+@pytest.mark.rule("R-30", "13:69F-2.9")
+def test_insurance_is_taken_before_any_hand_draws_also_where_there_is_no_reader() -> None:
+    t = Played()
+    t.round("5S 9D AC 7S 8D TC")
+    t.tap("surrender", box="2")
+    t.tap("insurance", box="1")
+    t.tap("round_settled")
+    t.round("5S 9D AC 7S 8D TC")
+    t.tap("hit", box="1")
+    t.cards("2H")
+    assert t.no("insurance", box="2") == ("too_late", "13:69F-2.9(a)")
+
+
+@pytest.mark.rule("R-39", "R-53")
+def test_one_deck_games_take_no_wager_of_blackjack_and_cite_their_own_clause() -> None:
+    """The wagers of `match=` were taken and forgotten; every game cited three-card poker for its stacks."""
+    stud = alone(game="mississippi-stud", stacks=True)
+    refused = stud.refused("bets_closed", boxes="1", match="1")
+    assert (refused.code, refused.clause) == ("not_offered", "13:69F-35.9")
+    assert stud.refused("dispense").clause == "13:69F-35.9"
