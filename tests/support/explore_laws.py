@@ -554,7 +554,8 @@ def _card(rules: TableRules, before: TableState, after: TableState, fact: Fact, 
     if room.shoe is None:
         check(to == "stray", "M4: a card from a shoe that was not loaded goes nowhere")
         return room._replace(cut=room.cut - {fact.data["batch"]})
-    check(not room.burn_due or to in ASIDE, "M7: the first card is burned, or is no player's")
+    stray = to == "stray"  # latched: a supervisor decides what becomes of it
+    check(not room.burn_due or to in ASIDE or stray, "M7: the first card is burned, or is no player's")
     if to == "face_up":
         return room
     check(to not in PLAYED or room.in_round, "M4: cards are played in a round")
@@ -565,8 +566,8 @@ def _card(rules: TableRules, before: TableState, after: TableState, fact: Fact, 
     open_ = fact.data.get("face_up") or (players and _open_game(rules, before, to))
     check(open_ or not fact.data["seen"], "M10: burn, stub, stray and hole cards are unseen")
     check(fact.data["seen"] or "card" not in fact.data, "M10: an unseen card is sealed")
-    dry = room.dry and not room.burn_due
-    return room._replace(burn_due=False, dealt=room.dealt or room.in_round, dry=dry)
+    dry, due = room.dry and (stray or not room.burn_due), room.burn_due and stray
+    return room._replace(burn_due=due, dealt=room.dealt or room.in_round, dry=dry)
 
 
 def _counted(rules: TableRules, fact: Fact, room: Room) -> Room:
@@ -668,6 +669,8 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
                 return True
             mended = {b for b in room.by_hand & room.shuffled if state.batches[b].at(Place.IN_HAND)}
             mended |= {inside} & room.shuffled
+            if room.shoe and room.dry and state.batches[room.shoe].at(Place.IN_HAND) == rules.batch_size:
+                mended |= {room.shoe} & room.shuffled  # a night's discards may be the whole batch
             return bool(mended) and fault.batch in (None, *mended)
         case "settings_mismatch":
             return room.running or inside in room.shuffled or state.shuffler.out
