@@ -146,7 +146,7 @@ def _confirmed(known: Cash, amount: int, tap: OperatorEvent) -> Judged:
     if amount != known.amount:
         why = f"{first} confirmed {known.amount} on box {known.box}, not {amount}"
         return Refusal("amount_differs", why, BY_WORD)
-    role = next((role for role in missing if role in tap.roles), None)
+    role = next((role for role in reversed(missing) if role in tap.roles), None)  # who may be both supervises
     if role is None:
         why = f"the {missing[0].value} has to confirm the wager on box {known.box} too"
         return Refusal("not_allowed", why, BY_WORD)

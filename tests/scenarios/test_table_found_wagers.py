@@ -10,6 +10,7 @@ from devices import events as ev
 from firmware_bridge.link import Done
 from tests.scenarios.test_table_deck_per_round import ONE, Poker, alone
 from tests.support.felt_hands import Played
+from tests.unit.test_table_side_wagers import Matching
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 
@@ -123,3 +124,14 @@ def test_one_deck_games_take_no_wager_of_blackjack_and_cite_their_own_clause() -
     refused = stud.refused("bets_closed", boxes="1", match="1")
     assert (refused.code, refused.clause) == ("not_offered", "13:69F-35.9")
     assert stud.refused("dispense").clause == "13:69F-35.9"
+
+
+@pytest.mark.rule("R-39", "13:69F-2.23(d)")
+def test_a_supervisor_who_may_deal_too_leaves_the_dealers_word_to_the_dealer() -> None:
+    """The first of two roles was taken for the word: the dealer at the table could then not confirm."""
+    t = Matching()
+    t.tap("bets_closed", boxes="1")
+    t.tap("cash_wager", SUPERVISOR | {Role.DEALER}, who="sue", box=1, amount=25)
+    t.tap("cash_wager", who="dan", box=1, amount=25)
+    assert t.state.round is not None
+    assert [(c.dealer, c.supervisor) for c in t.state.round.cash] == [("dan", "sue")]
