@@ -94,7 +94,7 @@ def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | No
         if rules.one_deck is None or found is None or not found.startswith(BLACKJACK):
             return found
         dealt = event in ("bets_closed", "round_settled")
-        return rules.one_deck.clause if dealt else ONE_DECK_CLAUSES.get(event, ONE_DECK)
+        return rules.deal_clause if dealt else ONE_DECK_CLAUSES.get(event, ONE_DECK)
     found = nearer or CLAUSES.get(event, NIGHT)
     ours = found.startswith((NIGHT, "ANSI"))
     return found if ours else NIGHT_CLAUSES.get(event, NIGHT)

@@ -14,7 +14,8 @@ class Game:
     """`hand` cards a position, the players' and, with `dealer`, the dealer's own; `community` cards to all.
 
     `stacks`: that many hands are dealt whoever plays, 0 where each player with a wager gets one. `clause`
-    is where the texts speak of its automated dealing shoe.
+    is where the texts speak of its automated dealing shoe, `manual` and `in_hand` where of the other ways of
+    dealing, as far as they are known.
     """
 
     hand: int
@@ -23,6 +24,8 @@ class Game:
     community: int = 0
     stacks: int = 0
     deck: tuple[str, ...] = DECK
+    manual: str = ""
+    in_hand: str = ""
 
     def order(self, boxes: Sequence[int], *, stacked: bool) -> tuple[str, ...]:
         """Where the cards go: card by card around the table, or (`stacked`) hand by hand."""
@@ -39,8 +42,8 @@ class Game:
 
 
 GAMES: Mapping[str, Game] = {
-    "three-card-poker": Game(3, "13:69F-20.9"),
+    "three-card-poker": Game(3, "13:69F-20.9", manual="13:69F-20.7", in_hand="13:69F-20.8"),
     "mississippi-stud": Game(2, "13:69F-35.9", dealer=False, community=3),
-    "asia-poker": Game(7, "13:69F-31.10", stacks=7, deck=(*DECK, JOKER)),
+    "asia-poker": Game(7, "13:69F-31.10", stacks=7, deck=(*DECK, JOKER), manual="13:69F-31.8"),
 }
 """Seven stacks of seven leave exactly four cards: asia poker has the joker in its deck."""

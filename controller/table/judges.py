@@ -293,7 +293,7 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
     order = game.order(boxes, stacked=rules.stacks)
     if (drawn := len(state.shoe.early)) >= len(order):
         why = f"{drawn} cards are out and the deal is {len(order)}: a supervisor ends the shoe"
-        return Refusal("cards_dealt", why, game.clause, ("shuffle_now",))
+        return Refusal("cards_dealt", why, rules.deal_clause, ("shuffle_now",))
     return data | {"order": list(order)}
 
 

@@ -25,7 +25,7 @@ def misdeal(rules: TableRules) -> Refusal | None:
     if rules.one_deck is None:
         return None
     why = f"in {rules.game} no card is dealt later: a supervisor voids the round"
-    return Refusal("misdeal", why, rules.one_deck.clause, ("void_round reason=misdeal",))
+    return Refusal("misdeal", why, rules.deal_clause, ("void_round reason=misdeal",))
 
 
 def expected(rules: TableRules, state: TableState) -> int:

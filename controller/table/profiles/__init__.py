@@ -171,6 +171,15 @@ class TableRules:
         return GAMES.get(self.game)
 
     @property
+    def deal_clause(self) -> str | None:
+        """What the deal of a one-deck game goes by, as this table deals it."""
+        game = self.one_deck
+        if game is None:
+            return None
+        own = "" if self.stacks else game.in_hand if self.by_eye else game.manual
+        return own or game.clause
+
+    @property
     def deck(self) -> tuple[str, ...]:
         """The cards of one deck."""
         return DECK if self.one_deck is None else self.one_deck.deck
