@@ -66,7 +66,7 @@ class Poker(SmallTable):
 class Plain(SmallTable):
     """Cards of no known face: an order of so few, dealt again and again, repeats itself."""
 
-    deck = tuple(f"{number}X" for number in range(1, 7))
+    deck = tuple(f"{number}X" for number in range(1, 6))
 
 
 class Returned(SmallTable):
