@@ -87,6 +87,8 @@ def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | No
     """What a refusal of the event goes by: the nearer clause, if its judge named one."""
     if not rules.night:
         found = nearer or CLAUSES.get(event)
+        if event == "side_wagers_settled" and nearer is None and rules.one_deck is None:
+            return rules.settle_clause
         if rules.hand_dealt:
             return HAND_CLAUSES.get(found or "", found)
         if rules.one_deck is not None and event == "dispense":

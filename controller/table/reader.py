@@ -24,18 +24,17 @@ if TYPE_CHECKING:
     from controller.table.draft import Draft
 
 LOOK = "13:69F-2.7(a)"
-SETTLED_FIRST = "13:69F-2.23(e)"
 MISUSE = "13:69F-2.15(j)-(k)"
 ACE_OR_TEN = "ATJQK"
 
 
-def not_due(state: TableState) -> tuple[str, str] | None:
+def not_due(rules: TableRules, state: TableState) -> tuple[str, str] | None:
     """Why the reader may not be used in this round now, and the clause; nothing is said of an unseen card."""
     assert state.round is not None
     if state.no_reader:
         return "this round is dealt without the reader", MISUSE
     if state.phase is Phase.SIDE_WAGERS:
-        return "the side wagers are not settled", SETTLED_FIRST
+        return "the side wagers are not settled", rules.settle_clause
     if state.phase is not Phase.PLAYING or state.round.owed:
         return "the initial deal is not finished", LOOK
     if state.round.peeks:
@@ -65,7 +64,7 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
 def _looked(draft: Draft, event: ev.HoleCardChecked) -> None:
     """What a look says that nobody may have had stays sealed (law 7). Without a round it is a trial."""
     in_round = draft.state.round is not None
-    why = not_due(draft.state) if in_round else None
+    why = not_due(draft.rules, draft.state) if in_round else None
     known = {"in_round": in_round, "allowed": why is None}
     if why is None:
         event_facts.record(draft, event, known)
@@ -112,7 +111,7 @@ def _judge_peek(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
         return Refusal("no_such_device", "this table has no hole-card reader", LOOK)
     if any(pending.device == rules.reader for pending in state.pending.values()):
         return Refusal("reader_busy", "the reader did not answer yet", LOOK)
-    why = not_due(state)
+    why = not_due(rules, state)
     if why is not None:
         return Refusal("reader_not_due", f"the reader may not be used now: {why[0]}", why[1])
     if not state.device(rules.reader).up:

@@ -136,3 +136,16 @@ def test_a_supervisor_who_may_deal_too_leaves_the_dealers_word_to_the_dealer() -
     t.tap("cash_wager", who="dan", box=1, amount=25)
     assert t.state.round is not None
     assert [(c.dealer, c.supervisor) for c in t.state.round.cash] == [("dan", "sue")]
+
+
+@pytest.mark.rule("R-37", "R-40")
+def test_where_match_the_dealer_is_not_offered_its_section_is_not_cited() -> None:
+    t = Matching(match=None, wagers=("over-under-13",), reader="reader")
+    t.counts["reader"] = 0
+    t.event(ev.LinkUp, "reader", boot=1, identity={"serial": "RD1", "firmware": "1"}, status={})
+    t.deal_cards("8S AH 2C", boxes="1")
+    assert t.refused("peek").clause == "13:69F-2.17(d)"
+    t.event(ev.HoleCardChecked, "reader", result="not_natural")
+    assert "(13:69F-2.17(d))" in t.state.faults[-1].cause
+    t.tap("side_wagers_settled")
+    assert t.refused("side_wagers_settled").clause == "13:69F-2.17(d)"

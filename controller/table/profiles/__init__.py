@@ -180,6 +180,12 @@ class TableRules:
         return own or game.clause
 
     @property
+    def settle_clause(self) -> str:
+        """What asks that side wagers are settled before any further card: 2.17 alone, or match-the-dealer."""
+        small = self.wagers and "match-the-dealer" not in self.wagers
+        return "13:69F-2.17(d)" if small else "13:69F-2.23(e)"
+
+    @property
     def deck(self) -> tuple[str, ...]:
         """The cards of one deck."""
         return DECK if self.one_deck is None else self.one_deck.deck
