@@ -8,6 +8,7 @@ values are checked and noted, and nothing acts on them.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -94,7 +95,8 @@ def examine(data: bytes) -> tuple[Config | None, list[Problem]]:
         return None, [Problem(f"not valid TOML: {error}")]
     file, problems = read(plain)
     config, more = _judge(file)
-    problems += more
+    told = {problem.key for problem in problems}  # what was taken out for its type is not missing, too
+    problems += [problem for problem in more if not problem.key or problem.key not in told]
     return (None, problems) if problems else (config, [])
 
 
@@ -102,6 +104,10 @@ def _socket(file: File) -> Path | None:
     if file.service.socket is not None:
         return Path(file.service.socket)
     return None if file.table.id is None else RUNTIME_DIR / f"{file.table.id}.sock"
+
+
+def _journal(file: File) -> Path:
+    return Path(file.journal.path or f"/var/lib/cutcard/{file.table.id}.db")
 
 
 # --- meaning -----------------------------------------------------------------------------------------
@@ -183,10 +189,9 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
             if device.allowed is not None
         },
     )
-    journal = Path(file.journal.path or f"/var/lib/cutcard/{table.id}.db")
     day_starts, key = _clock(switches.day_starts) or time(), Path(file.journal.key)
     notes = (*modes.readings(asked), *_notes(file))
-    return Config(rules, devices, socket, journal, key, day_starts, notes), []
+    return Config(rules, devices, socket, _journal(file), key, day_starts, notes), []
 
 
 def _one_of(
@@ -304,11 +309,21 @@ def _asked(file: File, counts: list[int | None], specs: Mapping[str, DriverSpec 
 
 
 def _paths(file: File) -> Iterator[Problem]:
-    for key, text in (("service.socket", file.service.socket), ("journal.path", file.journal.path)):
-        if text == "":
+    """Names of files: none is empty, and no two are of the same file, by whatever way they lead there."""
+    known: dict[str, str] = {}
+    for key, given, path in (
+        ("service.socket", file.service.socket, _socket(file)),
+        ("journal.path", file.journal.path, _journal(file)),
+        ("journal.key", file.journal.key, Path(file.journal.key)),
+    ):
+        if given == "":
             yield Problem("is empty: give a file name", key=key)
-    if not file.journal.key:
-        yield Problem("is empty: give a file name", key="journal.key")
+        elif "\0" in str(path):
+            yield Problem("holds a character that no file name may have", key=key)
+        elif path is not None:
+            same = known.setdefault(os.path.realpath(path), key)
+            if same != key:
+                yield Problem(f"names the same file as {same}: give each a file of its own", key=key)
     socket = _socket(file)
     if socket is not None and len(str(socket).encode()) > 107:
         yield Problem("is longer than the 107 bytes a socket's name may have", key="service.socket")

@@ -371,6 +371,27 @@ def test_a_wrong_type_is_told() -> None:
         assert line in lines(**changes)
 
 
+def test_a_number_of_the_wrong_type_is_not_missing_as_well() -> None:
+    assert lines(cards__decks_per_batch=8.0) == ["cards.decks_per_batch: must be a whole number, not 8.0"]
+
+
+def test_journal_key_and_socket_are_three_files(tmp_path: Path) -> None:
+    one, link = tmp_path / "one", tmp_path / "link"
+    link.symlink_to(one)
+    for name in (str(one), str(link), f"{tmp_path}/./one"):
+        assert lines(journal__path=str(one), journal__key=name) == [
+            "journal.key: names the same file as journal.path: give each a file of its own"
+        ]
+    assert lines(service__socket=str(one), journal__path=str(link)) == [
+        "journal.path: names the same file as service.socket: give each a file of its own"
+    ]
+    assert lines(service__socket=str(one), journal__key=str(one)) == [
+        "journal.key: names the same file as service.socket: give each a file of its own"
+    ]
+    assert lines(journal__path="a\\u0000b") == ["journal.path: holds a character that no file name may have"]
+    assert lines(journal__key="") == ["journal.key: is empty: give a file name"]
+
+
 def test_every_problem_is_told_at_once() -> None:
     found = problems(
         table__boxs=7,
