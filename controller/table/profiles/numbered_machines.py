@@ -152,7 +152,7 @@ MACHINES: tuple[Rule, ...] = (
         "R-53",
         V,
         "automated shoes that give stacks, after no more bets",
-        clause="13:69F-20.9; 13:69F-31.10; 13:69F-35.9",
+        clause="13:69F-20.9; 13:69F-31.8; 13:69F-31.10; 13:69F-35.9",
         code=(T + "games:GAMES", T + "stacks:JUDGES", T + "judges:_judge_bets_closed"),
         journal=("bets_closed", "dispense", "collect_rack"),
     ),
