@@ -71,6 +71,8 @@ class _Client:
     """In the rest of a line that was too long."""
     closing: bool = False
     """Cut off: what is queued may still leave, nothing more is taken."""
+    ended: bool = False
+    """It sends nothing more (it may still read): it is let go once it has all that it asked for."""
     sent_all: bool = True
     next: int | None = None
     """For a follower, the number of the next fact it gets."""
@@ -191,9 +193,7 @@ class ControlServer:
                 self._flush(client)
             if events & selectors.EVENT_READ:
                 data = client.sock.recv(LINE_LIMIT)
-                if not data:
-                    self._drop(client)
-                    return
+                client.ended = not data
                 if not client.closing:
                     client.incoming += data
                     self._requests(client)
@@ -372,8 +372,12 @@ class ControlServer:
             except OSError:
                 self._drop(client)
                 return
+        fed = client.next is None or client.live  # a follower that ended has the past at least
+        if client.ended and fed and not client.waiting and not client.outgoing:
+            self._drop(client)
+            return
         events = selectors.EVENT_WRITE if client.outgoing else 0
-        if len(client.incoming) <= LINE_LIMIT:
+        if not client.ended and len(client.incoming) <= LINE_LIMIT:
             events |= selectors.EVENT_READ
         if events == client.events:
             return

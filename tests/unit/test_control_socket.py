@@ -189,6 +189,15 @@ def test_a_line_in_pieces_and_a_client_that_leaves(table: Path) -> None:
         assert client.ask({"get": "status"})["ok"]
 
 
+def test_who_only_stops_sending_gets_all_answers_before_the_end(table: Path) -> None:
+    with Client(table) as client:
+        client.send({"do": "open"}, {"get": "expected"}, {"do": "inspect", "batch": "A"}, {"follow": 0})
+        client.sock.shutdown(socket.SHUT_WR)
+        lines = [json.loads(line) for line in client.stream]
+    assert [line["ok"] for line in lines[:3]] == [True, True, True]
+    assert [line["kind"] for line in lines[-2:]] == ["open", "inspect"]
+
+
 def test_a_follower_gets_the_past_then_the_present_without_gap_or_copy(path: Path) -> None:
     taps = 300
     with running(path), Client(path) as tapper, Client(path) as early:
