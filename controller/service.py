@@ -16,6 +16,7 @@ from controller.factlog import FactLog
 from controller.log import Log, where
 from controller.record import CHECKPOINT, Entry, JournalError
 from controller.seal import SealError
+from controller.table.args import digest
 from controller.table.clauses import clause
 from controller.table.draft import Decision
 from controller.table.evolve import evolve
@@ -255,12 +256,17 @@ class Service:
         return decide(self.rules, state, item)
 
     def _repeated(self, burst: _Burst, item: OperatorEvent, seq: int) -> Refusal | int:
-        """The same tap once more; another event under a used key did not happen, and is told so."""
+        """The same tap once more; another one under a used key did not happen, and is told so.
+
+        Facts of older journals do not tell with which arguments they were tapped.
+        """
         new = seq - self.state.seq
         first = burst.facts[new - 1] if new > 0 else next(iter(self.journal.entries(seq - 1))).fact
-        if first.kind == item.event:
+        told = first.whole.get("args_digest")
+        if first.kind == item.event and told in (None, digest(item.args)):
             return seq
-        why = f"the id {item.key!r} was used for {first.kind}: give every event an id of its own"
+        other = " with other arguments" if first.kind == item.event else ""
+        why = f"the id {item.key!r} was used for {first.kind}{other}: give every event an id of its own"
         return Refusal("key_used", why, clause(self.rules, item.event), expected(self.rules, burst.state))
 
     def _refused(self, burst: _Burst, item: Input, refusal: Refusal) -> Decision:

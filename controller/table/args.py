@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from controller.table.inputs import OperatorEvent, Refusal, Role
@@ -83,6 +85,12 @@ def flag(args: Args, name: str) -> bool:
     if value in (False, "false", "no", "0"):
         return False
     raise ValueError(f"{name}={value} is neither true nor false")
+
+
+def digest(args: Args) -> str:
+    """What tells whether a tap under a used id says the same: `cards=9` as text is `cards=9` as a number."""
+    said = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in args.items()}
+    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def other_person(tap: OperatorEvent, first: str) -> bool:

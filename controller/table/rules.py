@@ -25,7 +25,7 @@ from controller.table import (
     stacks,
     stub,
 )
-from controller.table.args import Args, Judged
+from controller.table.args import Args, Judged, digest
 from controller.table.checkpoint import checkpoint
 from controller.table.clauses import clause
 from controller.table.draft import Decision, Draft
@@ -101,9 +101,12 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
         why = f"{judged.why}; the table waits for {waits}" if waits else judged.why
         return replace(judged, why=why, clause=clause(rules, tap.event, judged.clause), expected=instead)
     draft = Draft(rules, state, OPERATOR)
-    key = {"key": tap.key} if tap.key else {}
-    sealed = judged.pop("sealed", None)
-    draft.add(tap.event, {**judged, "who": tap.who, **key, **draft.moves(tap.event)}, sealed)
+    sealed = judged.pop("sealed", {})
+    data = {**judged, "who": tap.who}
+    if tap.key:
+        data["key"] = tap.key
+        (sealed or data)["args_digest"] = digest(tap.args)  # in the open whoever tries all cards finds it
+    draft.add(tap.event, {**data, **draft.moves(tap.event)}, sealed)
     follow = _FOLLOW.get(tap.event)
     if follow is not None:
         follow(draft, state)

@@ -15,6 +15,8 @@ from controller import service as service_module
 from controller.factlog import MemoryJournal
 from controller.record import Entry, JournalFailed
 from controller.service import JournalDisagrees, Reply, Service
+from controller.table.args import digest
+from controller.table.draft import Decision
 from controller.table.inputs import Ended, Fact, Input, Observed, OperatorEvent, Role
 from controller.table.machine import Disagreement
 from controller.table.phases import Phase
@@ -23,7 +25,7 @@ from controller.table.state import Place
 from devices import events as ev
 from firmware_bridge.clock import VirtualClock
 from firmware_bridge.link import Done
-from tests.support.table import STEPS
+from tests.support.table import STEPS, Table
 
 RULES = TableRules("T1", 7, 1, (BatchRules("A", "red"), BatchRules("B", "blue")))
 ALL = frozenset(Role)
@@ -190,6 +192,36 @@ def test_a_key_that_was_used_for_another_event_is_told(bench: Bench) -> None:
     assert reply.refusal is not None
     assert (reply.refusal.code, reply.entries, reply.repeat) == ("key_used", (), False)
     assert "used for open" in reply.refusal.why
+
+
+def test_a_key_that_was_used_with_other_arguments_is_told(bench: Bench) -> None:
+    bench.give(tap("open"), tap("inspect", key="k", batch="A"))
+    for again in (bench, bench.restarted()):
+        reply = again.give(tap("inspect", key="k", batch="B"))[0]
+        assert reply.refusal is not None
+        assert (reply.refusal.code, reply.entries, reply.repeat) == ("key_used", (), False)
+        assert "used for inspect with other arguments" in reply.refusal.why
+        assert again.give(tap("inspect", key="k", batch="A"))[0].repeat
+
+
+def test_a_key_counts_alike_for_text_and_numbers_and_in_journals_that_do_not_tell(bench: Bench) -> None:
+    assert digest({"cards": 9, "refused": True}) == digest({"refused": "true", "cards": "9"})
+    past = MemoryJournal(bench.clock)
+    past.append([Fact("open", "operator", {"cards": 52, "backs": {"A": "red", "B": "blue"}, "key": "old"})])
+    old = Bench(MemoryJournal(bench.clock, past=past))
+    assert old.give(tap("open", key="old", mode="manual-shoe"))[0].repeat
+
+
+def test_law_7_no_digest_tells_a_card_that_nobody_may_see() -> None:
+    t = Table()
+    t.open_to_shoe()
+    batch = t.state.shoe.batch
+    assert batch is not None
+    args = {"batch": batch, "card": "8S"}
+    decision = t.give(OperatorEvent("dead_card", args, "ann", frozenset(Role), "k"))
+    assert isinstance(decision, Decision)
+    assert digest(args) not in decision.facts[0].data.values()
+    assert decision.facts[0].sealed == {"card": "8S", "args_digest": digest(args)}
 
 
 def test_a_checkpoint_is_in_no_answer() -> None:
