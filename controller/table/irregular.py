@@ -136,16 +136,6 @@ def _reordered(state: TableState, data: Data) -> TableState:
     return replace(state, round=replace(round_, cards=tuple(cards), order=order, owed=owed, hands=()))
 
 
-def _after_reordered(draft: Draft, before: TableState) -> None:
-    """Fewer cards may be due now than were before."""
-    round_ = _round(draft.state)
-    due = len(round_.order) - round_.placed
-    if draft.state.phase is Phase.DEALING and due <= 1:
-        draft.add("dealt", draft.moves("dealt"))
-    if draft.state.phase is Phase.HOLE_CARD and due <= 0:
-        draft.add("hole_dealt", draft.moves("hole_dealt"))
-
-
 # --- a card drawn in error (R-32 to R-34) ---
 
 
@@ -200,9 +190,6 @@ def _after_drawn_in_error(draft: Draft, before: TableState) -> None:
     if told["shown"]:
         draft.add("exposed", {"seqs": [told["drawn"]]})
         judge_copies(draft, [_round(draft.state).cards[-1].card])
-    round_ = _round(draft.state)
-    if draft.state.phase is Phase.SIDE_WAGERS and round_.placed < len(round_.order) - 1:
-        draft.add("deal_goes_on", draft.moves("deal_goes_on"))
 
 
 def judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
@@ -356,7 +343,5 @@ APPLY: dict[str, Apply] = {
 }
 FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "drawn_in_error": _after_drawn_in_error,
-    "dealer_skipped": _after_reordered,
-    "box_skipped": _after_reordered,
     "void_round": _after_void,
 }

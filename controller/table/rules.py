@@ -12,6 +12,7 @@ from controller.table import (
     closing,
     continuous,
     daily,
+    deal,
     dry_shoe,
     hands,
     irregular,
@@ -89,6 +90,7 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
                 draft.latch(code, detail, device=device)
             else:
                 draft.add("fault_again", {"fault": known.id, "cause": detail})
+    deal.keep(draft)
     locks.keep(draft)
     return draft.done()
 
@@ -110,6 +112,7 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
     follow = _FOLLOW.get(tap.event)
     if follow is not None:
         follow(draft, state)
+    deal.keep(draft)
     locks.keep(draft)
     return draft.done()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import cutting_card, event_facts, hands, patterns, stacks
+from controller.table import cutting_card, deal, event_facts, hands, patterns, stacks
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
@@ -64,8 +64,8 @@ def next_place(rules: TableRules, state: TableState) -> tuple[str, str | None]:
             assert state.round is not None
             order, placed = state.round.order, state.round.placed
             happens = "dealt" if state.phase is Phase.DEALING else "hole_dealt"
-            left = 2 if state.phase is Phase.DEALING and rules.one_deck is None else 1
-            trigger = happens if placed + left >= len(order) else None
+            done = placed + 1 + deal.held_back(rules, state.phase) >= len(order)
+            trigger = happens if done else None
             return order[min(placed, len(order) - 1)], trigger
         case Phase.PLAYING if rules.one_deck is None:
             return hands.next_place(state), None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.table.phases import Phase
 from controller.table.rules import awaited
 from controller.table.state import Place
 from devices import events as ev
@@ -11,7 +12,7 @@ from firmware_bridge.link import Done
 from tests.scenarios.test_table_deck_per_round import alone
 from tests.support.continuous import ContinuousTable
 from tests.support.hands import SUPERVISOR, Hand, night_shoe
-from tests.support.table import BATCHES
+from tests.support.table import BATCHES, Table, table_rules
 
 
 @pytest.mark.rule("R-02", "R-56")
@@ -78,3 +79,80 @@ def test_a_shoe_of_stacks_that_is_dealt_out_is_waited_for_until_it_says_that_it_
     assert awaited(poker.rules, poker.state) is not None
     poker.event(ev.ShoeEmpty)
     assert "collect_rack gauge=full|short|over" in poker.expected
+
+
+# Cards that came out before the bets were closed
+
+
+def early(table: Table, count: int) -> Table:
+    """Cards are drawn between two rounds; a supervisor lets them be used as the next ones (R-32)."""
+    for _ in range(count):
+        table.draw()
+    table.tap("clear", SUPERVISOR, fault=table.state.faults[-1].id)
+    table.tap("bets_closed", boxes="1")
+    return table
+
+
+def shoe(**changes: object) -> Table:
+    table = Table(table_rules(**changes))
+    table.open_to_shoe()
+    table.effects.clear()
+    return table
+
+
+def machine() -> ContinuousTable:
+    table = ContinuousTable()
+    table.open_to_deal()
+    return table
+
+
+@pytest.mark.rule("R-32", "R-37", "13:69F-2.23(e)")
+def test_side_wagers_are_settled_before_a_further_card_though_the_deal_came_early() -> None:
+    """The hole card was demanded with the wagers unsettled, and the shoe was not locked."""
+    t = early(shoe(settle_first=True, shoe_locks=True), 3)
+    assert t.state.phase is Phase.SIDE_WAGERS
+    assert [command.name for command in t.effects] == ["lock"]
+    t.tap("side_wagers_settled")
+    assert t.state.phase is Phase.HOLE_CARD
+
+
+@pytest.mark.rule("R-32")
+def test_a_hole_card_that_came_early_too_is_not_dealt_again() -> None:
+    t = early(shoe(settle_first=True), 4)
+    t.tap("side_wagers_settled")
+    t.tap("round_settled")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+@pytest.mark.rule("R-32")
+@pytest.mark.parametrize(
+    ("count", "phase"), [(2, "dealing"), (3, "hole_card"), (4, "playing"), (5, "playing")]
+)
+@pytest.mark.parametrize("table", [shoe, machine], ids=lambda kind: kind.__name__)
+def test_a_round_goes_on_from_the_cards_that_came_early(table, count: int, phase: str) -> None:
+    t = early(table(), count)
+    assert t.state.phase.value == phase
+    assert [(card.to, card.seen) for card in t.state.round.cards] == [("stray", False)] * count
+    while t.state.phase is not Phase.PLAYING:
+        t.draw()
+    t.tap("round_settled")
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
+@pytest.mark.rule("R-32", "R-79")
+@pytest.mark.parametrize(("count", "phase"), [(2, "dealing"), (3, "hole_card"), (4, "playing")])
+def test_at_a_casino_night_it_goes_on_from_them_after_the_burn(count: int, phase: str) -> None:
+    t = Hand(night_shoe())
+    t.open_by_hand()
+    early(t, count)
+    assert t.state.phase is Phase.ROUND_BURN
+    t.draw()
+    assert t.state.phase.value == phase
+
+
+@pytest.mark.rule("R-32", "R-53")
+def test_a_deal_without_a_hole_card_waits_for_each_of_its_cards() -> None:
+    poker = early(alone(), 5)
+    assert poker.state.phase is Phase.DEALING
+    poker.draw()
+    assert poker.state.phase is Phase.PLAYING
