@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 from controller.table.inputs import OperatorEvent, Refusal, Role
@@ -21,29 +23,36 @@ Apply = Callable[[TableState, Mapping[str, Any]], TableState]
 """What a fact with these data does to the state."""
 
 
+def number(text: str) -> int:
+    """A whole number in the digits 0 to 9. `int` alone would take those of other scripts too."""
+    if not re.fullmatch("-?[0-9]+", text):
+        raise ValueError(f"{text} is not a whole number")
+    return int(text)
+
+
 def whole(args: Args, name: str) -> int:
     if name not in args:
         raise ValueError(f"{name}=NUMBER is missing")
-    value = args[name]
     try:
-        if isinstance(value, bool):
-            raise TypeError
-        return int(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}={value} is not a whole number") from None
+        return number(str(args[name]))
+    except ValueError:
+        raise ValueError(f"{name}={args[name]} is not a whole number") from None
 
 
 def boxes(rules: TableRules, args: Args, name: str = "boxes") -> tuple[int, ...]:
+    """The boxes that are named, lowest first; one that is named twice may stand for another."""
     value = args.get(name, "")
     parts = value if isinstance(value, list) else str(value).split(",")
     try:
-        numbers = sorted({int(p) for p in parts if str(p).strip()})
-    except (TypeError, ValueError):
+        numbers = sorted(number(text) for p in parts if (text := str(p).strip()))
+    except ValueError:
         raise ValueError(f"{name}={value} is not a list such as 1,2,5") from None
     if not numbers:
         raise ValueError(f"{name}=1,2,5 is missing: name every box with a wager")
     if numbers[0] < 1 or numbers[-1] > rules.boxes:
         raise ValueError(f"this table has boxes 1 to {rules.boxes}")
+    if twice := [n for n, after in pairwise(numbers) if n == after]:
+        raise ValueError(f"{name}={value} names box {twice[0]} twice")
     return tuple(numbers)
 
 
@@ -51,7 +60,7 @@ def seat(rules: TableRules, value: Any) -> str:
     if value == DEALER:
         return DEALER
     text = str(value).removeprefix("box ")
-    if not text.isdigit() or not 1 <= int(text) <= rules.boxes:
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= rules.boxes:
         raise ValueError(f"{value!r} is neither a box from 1 to {rules.boxes} nor the dealer")
     return box(int(text))
 

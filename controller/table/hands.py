@@ -127,7 +127,7 @@ def _named(rules: TableRules, state: TableState, args: Args) -> Hand | Refusal:
         return turn(round_) or Refusal("no_hand_plays", "every hand is over: the next card is the dealer's")
     text = str(args["box"]).removeprefix("box ")
     number, of_split, _ = text.partition("/")
-    if not number.isdigit() or not 1 <= int(number) <= rules.boxes:
+    if not (number.isascii() and number.isdigit()) or not 1 <= int(number) <= rules.boxes:
         raise ValueError(f"box={args['box']} is neither a box from 1 to {rules.boxes} nor a hand such as 2/1")
     hands = [hand for hand in of(round_) if hand.box == int(number)]
     hands = [hand for hand in hands if not of_split or hand.place == f"box {text}"]

@@ -108,6 +108,8 @@ def _still_unfit(batch: Batch, was: Batch) -> Batch:
 
 def step(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = _meant(rules, state, tap.event, tap.args)
+    if batch is None:
+        return Refusal("unexpected", f"{tap.event} is not expected now: no batch waits for it", IN_TURN)
     held, (needs, _) = state.batches[batch], STEPS[tap.event]
     if state.phase is Phase.IDLE and held.prep in READY and tap.event in ("spread", "player_inspected"):
         return _idle_step(rules, held, tap.event)
@@ -143,16 +145,16 @@ def _idle_step(rules: TableRules, held: Batch, event: str) -> Judged:
     return {"batch": held.id, "idle": True}
 
 
-def _meant(rules: TableRules, state: TableState, event: str, given: Args) -> str:
-    """The batch named, or the one that waits for this step."""
+def _meant(rules: TableRules, state: TableState, event: str, given: Args) -> str | None:
+    """The batch named, or the one that waits for this step, if any does."""
     if "batch" in given:
         return args.batch(rules, given)
     waits = [b.id for b in state.batches.values() if b.cards and b.prep is STEPS[event][0]]
     if state.phase is Phase.IDLE and not waits:
         waits = [b.id for b in state.batches.values() if not b.at(Place.SHUFFLER)]
-    if len(waits) != 1:
-        raise ValueError(f"batch={'|'.join(waits) or 'NAME'} is missing")
-    return waits[0]
+    if len(waits) > 1:
+        raise ValueError(f"batch={'|'.join(waits)} is missing")
+    return waits[0] if waits else None
 
 
 def _words(prep: Prep) -> str:

@@ -80,7 +80,7 @@ def test_without_a_name_the_one_batch_that_waits_for_the_step_is_meant():
     t.tap("inspect", batch="B")
     t.tap("inspect")
     assert prep(t) is Prep.INSPECTED
-    assert t.refused("spread").why == "spread: batch=NAME is missing"
+    assert t.refused("spread").why == "spread is not expected now: no batch waits for it"
 
 
 def test_a_batch_is_prepared_only_while_all_its_cards_are_in_hand():

@@ -345,7 +345,7 @@ def test_box_lists_are_checked(table):
     assert "1 to 7" in table.refused("bets_closed", boxes="0,1").why
     assert "1 to 7" in table.refused("bets_closed", boxes="8").why
     assert "not a list" in table.refused("bets_closed", boxes="one").why
-    table.tap("bets_closed", boxes="5, 1,5")
+    table.tap("bets_closed", boxes="5, 1")
     assert table.state.last_boxes == (1, 5)
 
 
