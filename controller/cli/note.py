@@ -66,12 +66,6 @@ PROOFS = {
     "hand": "shuffled by hand",
 }
 ENDINGS = {"idle": "then the table goes idle", "close": "then the table closes"}
-BLOCKS = {
-    "now": "nothing goes on until this is cleared",
-    "round": "no new round begins until this is cleared",
-    "swap": "the batches are not swapped until this is cleared",
-    "nothing": "stops nothing by itself",
-}
 
 UNUSABLE = ("device_down", "inspection_due")
 """Alarms of a device that is not used as long as they last."""
@@ -249,21 +243,14 @@ def _alarm(alarm: Answer, now: datetime) -> Iterator[str]:
     if alarm.get("state") == "gone":
         yield row("", f"nobody acknowledged it: `cutcard do acknowledge alarm={alarm['id']}`")
         return
-    yield row("", f"{_stops(alarm)}: {alarm['remedy']}")
+    waits = "; what needs the device waits" if alarm["code"] in UNUSABLE else ""
+    yield row("", f"{alarm['stops']}{waits}: {alarm['remedy']}")
     if latched and alarm.get("cause_gone"):
         yield row("", f"its cause is gone: `cutcard faults clear {alarm['id']}` ({_or(alarm['cleared_by'])})")
     if alarm.get("acknowledged"):
         yield row("", f"acknowledged by {alarm['acknowledged']}")
     elif "state" in alarm:
         yield row("", "not acknowledged")
-
-
-def _stops(alarm: Answer) -> str:
-    """What it means for the table; a batch that is out of play stops no round of the other one."""
-    if alarm["unfit"] and alarm["batch"] and alarm["blocks"] == "round":
-        return f"no new round begins with batch {alarm['batch']} until it is replaced"
-    waits = "; what needs the device waits" if alarm["code"] in UNUSABLE else ""
-    return BLOCKS[alarm["blocks"]] + waits
 
 
 def _refused(refused: Answer, now: datetime) -> str:

@@ -33,22 +33,6 @@ REPLACED = {
 }
 """Taps of the procedures in whose place the machine stands, and what there is instead."""
 
-MENDED = (
-    ("`shuffle_now`", "`idle` or `close`"),
-    (
-        "shuffle the cards of the rack by hand (`reshuffle_by_hand`), or settle if no card is needed",
-        "settle the round if it needs no card, or a supervisor voids it (`void_round`)",
-    ),
-)
-"""What mends a fault elsewhere, and what does here."""
-
-
-def remedy(rules: TableRules, text: str) -> str:
-    """What mends a fault, in taps that this table takes."""
-    for elsewhere, here in MENDED if rules.continuous else ():
-        text = text.replace(elsewhere, here)
-    return text
-
 
 def dealing(rules: TableRules, state: TableState) -> bool:
     """Whether a batch is dealt from the continuous shuffler of this table now."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from controller.table.profiles import TableRules
 
 
 class Blocks(StrEnum):
@@ -278,3 +282,39 @@ def blocks(code: str, said: str) -> Blocks:
     """What a fault of the journal blocks: a kind that was a fault when it was latched may be an alarm now."""
     kind = FAULTS.get(code)
     return Blocks.NOTHING if kind is not None and kind.blocks is Blocks.NOTHING else Blocks(said)
+
+
+STOPS = {
+    Blocks.NOW: "nothing goes on until this is cleared",
+    Blocks.ROUND: "no new round begins until this is cleared",
+    Blocks.SWAP: "the batches are not swapped until this is cleared",
+    Blocks.NOTHING: "stops nothing by itself",
+}
+NEXT_SHOE = "no new shoe or deck begins until this is cleared"
+"""What stops the swap where one batch is shuffled and dealt again and again."""
+_BY_HAND = FAULTS["shoe_dry"].remedy
+_INSTEAD = {
+    "continuous": {
+        "`shuffle_now`": "`idle` or `close`",
+        _BY_HAND: "settle the round if it needs no card, or a supervisor voids it (`void_round`)",
+    },
+    "deck-per-round": {_BY_HAND: "a supervisor voids the round (`void_round reason=misdeal`)"},
+}
+"""By mode: what mends a fault elsewhere, and what does here."""
+
+
+def remedy(rules: TableRules, code: str) -> str:
+    """What mends a fault, in taps that this table takes."""
+    text = FAULTS[code].remedy
+    for elsewhere, here in _INSTEAD.get(rules.mode, {}).items():
+        text = text.replace(elsewhere, here)
+    return text
+
+
+def stops(rules: TableRules, code: str, said: Blocks, batch: str | None) -> str:
+    """What a fault means for this table; a batch that is out of play stops no round of the other one."""
+    if said is Blocks.SWAP and rules.continuous:
+        said = Blocks.ROUND  # it swaps by itself
+    if said is Blocks.ROUND and FAULTS[code].unfit and batch:
+        return f"no new round begins with batch {batch} until it is replaced"
+    return NEXT_SHOE if said is Blocks.SWAP and rules.alone else STOPS[said]

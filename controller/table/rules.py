@@ -30,7 +30,7 @@ from controller.table.args import Args, Judged, digest
 from controller.table.checkpoint import checkpoint
 from controller.table.clauses import clause
 from controller.table.draft import Decision, Draft
-from controller.table.faults import FAULTS, Blocks
+from controller.table.faults import FAULTS, Blocks, remedy
 from controller.table.inputs import (
     OPERATOR,
     SERVICE,
@@ -162,9 +162,8 @@ def _blocked(rules: TableRules, state: TableState, event: str) -> Refusal | None
             or (fault.blocks in round_ and event == "bets_closed" and _in_play(state, fault))
             or (fault.blocks is Blocks.SWAP and _swaps(state, event) and _hinders(state, fault, event))
         ):
-            kind = FAULTS[fault.code]
-            remedy = continuous.remedy(rules, kind.remedy)
-            return Refusal("fault_latched", f"fault {fault.id} blocks this: {kind.text}; {remedy}")
+            what = f"{FAULTS[fault.code].text}; {remedy(rules, fault.code)}"
+            return Refusal("fault_latched", f"fault {fault.id} blocks this: {what}")
     return None
 
 
@@ -205,8 +204,7 @@ def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
         who = " or a ".join(role.value for role in people.may_clear(fault))
         return Refusal("not_allowed", f"{fault.code} is cleared by a {who}, never by a dealer")
     if not cause_gone(rules, state, fault):
-        kind = FAULTS[fault.code]
-        return Refusal("cause_remains", f"{kind.text}; {continuous.remedy(rules, kind.remedy)}")
+        return Refusal("cause_remains", f"{FAULTS[fault.code].text}; {remedy(rules, fault.code)}")
     return {"fault": fault.id, "code": fault.code}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controller.table import continuous, daily, hands, people, side_wagers, stub
-from controller.table.faults import FAULTS
+from controller.table.faults import FAULTS, remedy, stops
 from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
 from controller.table.rules import awaited, expected
@@ -131,7 +131,8 @@ def _fault(rules: TableRules, fault: Fault) -> dict[str, Any]:
         "blocks": fault.blocks.value,
         "what": kind.text,
         "cause": fault.cause,
-        "remedy": continuous.remedy(rules, kind.remedy),
+        "stops": stops(rules, fault.code, fault.blocks, fault.batch),
+        "remedy": remedy(rules, fault.code),
         "unfit": kind.unfit,
         "since": fault.since,
         "batch": fault.batch,

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from controller.table.faults import remedy
+from controller.table.view import alarms
+from devices import events as ev
+from tests.scenarios.test_table_deck_per_round import alone
+from tests.support.continuous import ContinuousTable
 from tests.support.hands import Hand, manual_rules, night_rules
 from tests.support.table import Table
 
@@ -49,3 +56,63 @@ def test_numbers_are_written_in_the_digits_of_everybody(digits: str) -> None:
     shoe.deal("1")
     for event in ("cutting_card_at", "hit", "insurance"):
         assert shoe.refused(event, box=digits).code == "bad_argument"
+
+
+# --- faults ---
+
+
+def gauged_short(t: Table) -> dict[str, Any]:
+    """The rack of the last shoe is not full: what the fault says."""
+    t.tap("collect_rack", gauge="short")
+    (found,) = alarms(t.rules, t.state)
+    assert (found["code"], found["blocks"]) == ("rack_gauge", "swap")
+    return found
+
+
+def test_where_one_batch_is_dealt_again_and_again_nothing_is_said_to_be_swapped() -> None:
+    shoe = manual()
+    shoe.tap("shuffle_now")
+    while shoe.stack:
+        shoe.draw()
+    shoe.event(ev.ShoeEmpty)
+    night = Hand(night_rules())
+    night.boot()
+    night.tap("open")
+    night.tap("reshuffle_by_hand", batch="A")
+    night.load()
+    night.told(51)
+    night.tap("shuffle_now")
+    for t in (shoe, night):
+        found = gauged_short(t)
+        assert found["stops"] == "no new shoe or deck begins until this is cleared"
+        assert "`shuffle_now`" in found["remedy"]
+
+
+def test_at_a_continuous_table_it_stops_the_rounds_of_the_batch() -> None:
+    t = ContinuousTable()
+    t.open_to_deal()
+    t.tap("idle")
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    found = gauged_short(t)
+    assert found["stops"] == "no new round begins with batch A until it is replaced"
+    assert "`idle` or `close`" in found["remedy"]
+    assert "shuffle_now" not in found["remedy"]
+
+
+def test_with_two_batches_the_swap_waits() -> None:
+    t = Table()
+    t.open_to_shoe()
+    t.tap("shuffle_now")
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    assert gauged_short(t)["stops"] == "the batches are not swapped until this is cleared"
+
+
+def test_a_deck_of_one_round_that_runs_out_is_reshuffled_by_nobody() -> None:
+    poker = alone()
+    assert "reshuffle_by_hand" not in remedy(poker.rules, "shoe_dry")
+    assert "`void_round reason=misdeal`" in remedy(poker.rules, "shoe_dry")
+    assert "reshuffle_by_hand" in remedy(Table().rules, "shoe_dry")

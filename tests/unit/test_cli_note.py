@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controller.cli import note
-from controller.table.faults import FAULTS, Blocks
+from controller.table.faults import FAULTS, STOPS, Blocks
 from controller.table.inputs import Observed, Role
 from controller.table.phases import Phase
 from controller.table.state import Cycle, Ending, Place, Prep, Shuffled
@@ -50,7 +50,7 @@ def test_every_phase_place_and_state_has_words() -> None:
     assert set(note.PHASES) == set(Phase)
     assert set(note.PLACES) == set(Place)
     assert set(note.CYCLES) == set(Cycle)
-    assert set(note.BLOCKS) == set(Blocks)
+    assert set(STOPS) == set(Blocks)
     assert set(note.STEPS) == set(Prep)
     assert set(note.PROOFS) == set(Shuffled)
     assert set(note.ENDINGS) == set(Ending) - {Ending.SWAP}
@@ -194,7 +194,7 @@ def test_a_closed_table_says_of_nothing_that_play_goes_on() -> None:
     waits = "            stops nothing by itself; what needs the device waits: "
     assert f"{waits}check its cable and power" in lines
     assert f"{waits}a supervisor inspects it (`inspect device=NAME`)" in lines
-    assert "play goes on" not in "\n".join([*lines, *note.BLOCKS.values()])
+    assert "play goes on" not in "\n".join([*lines, *STOPS.values()])
 
 
 def test_an_alarm_of_no_device_lets_nothing_wait() -> None:
