@@ -109,4 +109,4 @@ def judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) 
 def bart_carter(state: TableState, data: Mapping[str, Any]) -> TableState:
     told = state.shoe.count + state.shoe.returned
     state = back_in_shoe(move_all(state, data["batch"], Place.RACK, Place.SHOE))
-    return with_shoe(state, returned=told - state.shoe.count)
+    return with_shoe(state, loading=True, returned=told - state.shoe.count)

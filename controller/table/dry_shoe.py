@@ -148,7 +148,7 @@ def loaded_again(state: TableState, data: Data) -> TableState:
     if state.shoe.count > outside:  # cards of hands that are over went in too: nobody knows which
         state = with_shoe(state, drawn={"": outside} if outside else {}, unseen={})
     shoe, burns = state.shoe, data["moves"][1] == Phase.RESHUFFLE_BURN
-    state = with_shoe(state, empty=False, returned=-(shoe.count + shoe.foreign))
+    state = with_shoe(state, empty=False, loading=True, returned=-(shoe.count + shoe.foreign))
     return replace(state, dry_in=state.dry_in if burns else None)
 
 

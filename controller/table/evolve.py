@@ -286,6 +286,7 @@ def _load_shoe(state: TableState, data: Data) -> TableState:
         number=state.shoe.number + (0 if data.get("again") else 1),
         first_fact=state.seq,
         empty=False,
+        loading=True,
     )
     return replace(state, shoe=shoe, cutter=None, declined=(), last_boxes=())
 
@@ -328,10 +329,14 @@ def _card_drawn(state: TableState, data: Data) -> TableState:
         shoe = replace(shoe, empty=False)
     if shoe.batch is None:
         state = closing.not_confirmed(state, data["device"])
-    if shoe.told_empty:
-        shoe = replace(shoe, told_empty=False)
+    if shoe.told_empty or shoe.loading:
+        shoe = replace(shoe, told_empty=False, loading=False)
     dry_in = None if to == "burn" else state.dry_in
     return replace(state, shoe=shoe, batches=batches, round=round_, dry_in=dry_in)
+
+
+def _lid(state: TableState, data: Data) -> TableState:
+    return with_shoe(state, loading=False) if "loaded" in data else state
 
 
 def _cut_card(state: TableState, data: Data) -> TableState:
@@ -423,6 +428,8 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "take_in_hand": _load_shoe,
     "card_drawn": _card_drawn,
     "lock_changed": lambda state, data: locks.told(state, data["device"], data),
+    "lid": _lid,
+    "door": _lid,
     "cut_card": _cut_card,
     "cutting_card_at": _cutting_card_at,
     "shoe_empty": _shoe_empty,

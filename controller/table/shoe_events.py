@@ -24,7 +24,8 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
         case ev.ShoeEmpty():
             _empty(draft, event)
         case ev.Lid(open=opened) | ev.Door(open=opened):
-            event_facts.record(draft, event)
+            loaded = draft.state.shoe.loading and not opened
+            event_facts.record(draft, event, {"loaded": True} if loaded else None)
             _lid(draft, opened=opened)
             if opened:
                 stacks.stopped(draft, "the lid was opened")
@@ -44,7 +45,8 @@ def handle(draft: Draft, event: ev.DeviceEvent) -> bool:
 def _lid(draft: Draft, *, opened: bool) -> None:
     """Open while cards are loaded and taken out is work; in play it is told."""
     state = draft.state
-    if opened and state.shoe.batch is not None and state.phase in (Phase.BETWEEN_ROUNDS, *IN_ROUND):
+    in_play = state.phase in (Phase.BETWEEN_ROUNDS, *IN_ROUND) and not state.shoe.loading
+    if opened and state.shoe.batch is not None and in_play:
         draft.latch("shoe_opened", "its lid was opened", batch=state.shoe.batch)
     elif not opened:
         for batch in draft.state.batches:

@@ -244,9 +244,10 @@ class Shoe:
     for the stub, and turned the wrong way in the deal; `counted` is what the dealer counted of the stub
     before the settlement, `stub_wrong` that it is another number than is left of the deck; `asked` is up
     to which card, by its own counter, it was asked to let cards out in stacks. `untold`: no device
-    counts, and nobody told how many cards a round took, so that fewer are left than its custody says. Of
-    a continuous shuffler (R-60) `used` counts the cards in the rack when the bets were closed, `free`
-    those of them that may go back between two rounds.
+    counts, and nobody told how many cards a round took, so that fewer are left than its custody says.
+    `loading`: cards are put in, and since then none came out and its lid was not closed. Of a continuous
+    shuffler (R-60) `used` counts the cards in the rack when the bets were closed, `free` those of them that
+    may go back between two rounds.
     """
 
     batch: str | None = None
@@ -275,6 +276,7 @@ class Shoe:
     face_up: int = 0
     asked: int = 0
     untold: bool = False
+    loading: bool = False
 
     @property
     def count(self) -> int:

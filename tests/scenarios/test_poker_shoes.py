@@ -54,10 +54,11 @@ def told(world: Stepped, kind: str) -> list[Any]:
 
 
 def well(world: Stepped) -> None:
-    """Played to its end, every card accounted for, nothing latched."""
+    """Played to its end, every card accounted for, nothing latched, no alarm left and none for its lid."""
     world.run()
     world.felt.referee.check()
     assert (world.felt.referee.violations, codes(world), world.view.alarms) == ([], [], {})
+    assert "shoe_opened" not in [fault["code"] for fault in told(world, "fault_latched")]
     assert world.view.phase == "closed"
 
 

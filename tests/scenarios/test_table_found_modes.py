@@ -156,3 +156,53 @@ def test_a_deal_without_a_hole_card_waits_for_each_of_its_cards() -> None:
     assert poker.state.phase is Phase.DEALING
     poker.draw()
     assert poker.state.phase is Phase.PLAYING
+
+
+# Its lid is open while cards are put into the shoe
+
+
+def lid(table: Table) -> list[str]:
+    """The lid is opened and closed; the alarms that were raised, gone or not."""
+    table.event(ev.Lid, open=True)
+    table.event(ev.Lid, open=False)
+    return [fault.code for fault in table.state.faults]
+
+
+@pytest.mark.parametrize("begins", ["lid closed", "card"])
+def test_a_lid_that_is_open_while_a_batch_is_loaded_is_no_alarm_where_no_burn_follows(begins: str) -> None:
+    """The cards go in after the tap, and the next phase is that of play at once."""
+    t = Hand(night_shoe())
+    t.open_by_hand()
+    if begins == "lid closed":
+        assert lid(t) == []
+    else:
+        t.tap("bets_closed", boxes="1")
+        t.draw()
+    assert lid(t) == ["shoe_opened"]
+
+
+@pytest.mark.rule("R-79")
+def test_nor_is_it_when_the_discards_go_back_in_the_middle_of_a_round() -> None:
+    t = Hand(night_shoe())
+    t.open_by_hand()
+    t.tap("bets_closed", boxes="1")
+    t.stack = t.stack[:4]
+    for _ in range(4):
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    t.tap("reshuffle_by_hand", batch="A")
+    t.tap("cut", position=1)
+    t.tap("load_shoe", batch="A")
+    assert t.state.phase is Phase.HOLE_CARD
+    assert lid(t) == []
+    assert lid(t) == ["shoe_opened"]
+
+
+@pytest.mark.rule("R-10")
+def test_nor_when_stacks_of_the_rack_go_back_between_two_rounds() -> None:
+    t = shoe(decks=2)
+    for _ in range(6):
+        t.play_round()
+    t.tap("bart_carter")
+    assert lid(t) == []
+    assert lid(t) == ["shoe_opened"]
