@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.table import args
 from controller.table.args import Judged
+from controller.table.cards import count_of
 from controller.table.changes import move_all, with_batch, with_shoe
 from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal
@@ -101,7 +102,7 @@ def judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) 
     if state.uncertain:
         return Refusal("not_counted", "nobody can say how many cards lie in the rack: end the shoe")
     if cards < least:
-        why = f"{cards} cards lie in the rack, about one deck is wanted: {least} or more"
+        why = f"{count_of(cards, 'lie')} in the rack, about one deck is wanted: {least} or more"
         return Refusal("rack_too_low", why, "13:69F-2B.1")
     return {"batch": batch, "cards": cards}
 

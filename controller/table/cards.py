@@ -25,3 +25,12 @@ def difference(composition: Mapping[str, int], decks: int, deck: Sequence[str] =
     missing = sum(max(0, decks - composition.get(card, 0)) for card in deck)
     extra = sum(max(0, n - (decks if card in deck else 0)) for card, n in composition.items())
     return missing, extra
+
+
+_OF_ONE = {"are": "is", "were": "was", "lie": "lies"}
+
+
+def count_of(number: int, verb: str = "") -> str:
+    """How many cards, in words: `52 cards are`, `1 card is`."""
+    words = ("card", _OF_ONE.get(verb, verb)) if number == 1 else ("cards", verb)
+    return " ".join(filter(None, (str(number), *words)))

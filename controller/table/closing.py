@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.table import args, continuous
 from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import Phase
@@ -155,7 +156,7 @@ def _judge_count(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
         raise ValueError(f"cards is a number from 0 to {2 * size}")
     away = held.at(Place.SHUFFLER) or state.shuffler.surplus
     if away:
-        why = f"{away} cards are in the shuffler: take them out before batch {batch} is counted"
+        why = f"{count_of(away, 'are')} in the shuffler: take them out before batch {batch} is counted"
         return Refusal("batch_not_in_hand", why, DECK_LOG)
     suspected = any((f.code, f.batch) == ("cards_inside", batch) for f in state.faults)
     silent = state.shuffler.out and state.silent(rules.shuffler)
@@ -185,7 +186,7 @@ def _after_count(draft: Draft, before: TableState) -> None:
         cause = f"{cards} of {size} cards of batch {batch}: look for the others in the shuffler"
         draft.latch("cards_inside", cause, batch=batch)
     elif cards != size:
-        draft.latch("wrong_count", f"{cards} cards instead of {size} at the closing", batch=batch)
+        draft.latch("wrong_count", f"{count_of(cards)} instead of {size} at the closing", batch=batch)
 
 
 # --- a device is empty ---
@@ -235,7 +236,7 @@ def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     batch, up = state.shuffler.batch, not state.silent(rules.shuffler)
     inside = 0 if batch is None else state.batches[batch].at(Place.SHUFFLER)
     if up and (inside or state.shuffler.surplus):
-        why = f"the shuffler still holds {inside or state.shuffler.surplus} cards: take them out"
+        why = f"the shuffler still holds {count_of(inside or state.shuffler.surplus)}: take them out"
         return Refusal("shuffler_not_empty", why, OUT_OF_USE)
     if batch is None:
         if "cards" in tap.args:
@@ -271,10 +272,10 @@ def _after_confirm(draft: Draft, before: TableState) -> None:
         lifted = {"batch": batch, "moved": tap["moved"], "inside": tap["inside"], "proved": False}
         draft.add("batch_lifted", {**lifted, **moves})
     if tap["inside"]:
-        cause = f"{tap['cards']} cards came out, {tap['inside']} of batch {batch} are still inside"
+        cause = f"{count_of(tap['cards'])} came out, {tap['inside']} of batch {batch} stayed inside"
         draft.latch("cards_inside", cause, batch=batch)
     if wrong:
-        came = f"{tap['cards']} cards came out of the shuffler instead of {tap['moved']}"
+        came = f"{count_of(tap['cards'])} came out of the shuffler instead of {tap['moved']}"
         draft.latch("wrong_count", came, batch=batch)
 
 
@@ -294,7 +295,7 @@ def _judge_in(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
         return Refusal("already_known", "the shuffler is in service", OUT_OF_USE)
     inside = state.shuffler.batch and state.batches[state.shuffler.batch].at(Place.SHUFFLER)
     if inside not in (None, rules.batch_size):
-        why = f"{inside} cards are in the shuffler: take them out first"
+        why = f"{count_of(inside or 0, 'are')} in the shuffler: take them out first"
         return Refusal("shuffler_not_empty", why, OUT_OF_USE)
     return {"device": rules.shuffler}
 

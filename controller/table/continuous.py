@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.table import by_hand, event_facts
 from controller.table.args import Apply
+from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
 from controller.table.inputs import Refusal
 from controller.table.phases import IN_ROUND, Phase
@@ -60,7 +61,7 @@ def in_use(rules: TableRules, state: TableState) -> Refusal | None:
         return deals(rules, state)
     for batch in state.batches.values():
         if left := batch.at(Place.SHOE):
-            why = f"{left} cards of batch {batch.id} never came out of it: replace that batch first"
+            why = f"{count_of(left)} of batch {batch.id} never came out of it: replace that batch first"
             return Refusal("shoe_not_empty", why, INSTEAD, (f"replace_batch batch={batch.id}",))
     return None
 
@@ -136,7 +137,7 @@ def _returned(draft: Draft, event: ev.CardsReturned) -> None:
     if state.uncertain:
         return  # nobody can say how many lay where
     if count > rack:
-        cause = f"{count} cards went into the machine and {rack} lay in the rack"
+        cause = f"{count_of(count)} went into the machine and {rack} lay in the rack"
         draft.latch("returned_twice", cause, batch=batch, device=event.device)
     elif count > free:
         cause = f"{count} used cards went back and {free} were free to go"
@@ -153,13 +154,13 @@ def _strangers(draft: Draft, event: ev.CardsReturned) -> None:
     held = draft.state.batches[batch].at(Place.SHUFFLER) if batch else 0
     if event.inside > held:
         draft.add("surplus_seen", {"surplus": event.inside - held})
-        cause = f"the machine holds {event.inside} cards, {held} are known of"
+        cause = f"the machine holds {count_of(event.inside)}, {held} are known of"
         draft.latch("cards_inside", cause, batch=batch)
 
 
 def _judge_inside(draft: Draft, device: str, inside: int, known: int) -> None:
     if inside != known:
-        cause = f"the machine counts {inside} cards inside, this table {known}"
+        cause = f"the machine counts {count_of(inside)} inside, this table {known}"
         draft.latch("count_drift", cause, batch=draft.state.shoe.batch, device=device)
 
 
@@ -170,7 +171,7 @@ def _lifted(draft: Draft, event: ev.BatchReleased) -> None:
     event_facts.record(draft, event, unjudged=True)
     moved = min(event.count or 0, state.batches[batch].at(Place.SHOE))
     draft.add("lifted_from_shoe", {"batch": batch, "moved": moved})
-    cause = f"{event.count} cards were taken out of it by hand"
+    cause = f"{count_of(event.count or 0, 'were')} taken out of it by hand"
     draft.latch("count_drift", cause, batch=batch, device=event.device)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.table import args, by_eye, by_hand, stub
 from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
@@ -122,7 +123,7 @@ def judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
     if not least <= position <= most:
         return Refusal(
             "cut_too_near_the_end",
-            f"the cut at {position} leaves fewer than {least} cards on one side: cut again",
+            f"the cut at {position} leaves fewer than {count_of(least)} on one side: cut again",
             "13:69F-2.5(c)",
             (f"cut position={least}..{most}",),
         )

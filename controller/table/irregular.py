@@ -24,6 +24,7 @@ from controller.table import (
     stub,
 )
 from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.cards import count_of
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
@@ -230,7 +231,7 @@ def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -
     if not void and (wrong := stub.hands_void(state)):
         return wrong
     if not void and all_void(rules, state):
-        why = f"{state.shoe.face_up} cards were found face up in the deal: all hands are void"
+        why = f"{count_of(state.shoe.face_up, 'were')} found face up in the deal: all hands are void"
         return Refusal("all_hands_void", why, FACE_UP_CARDS, ("void_round reason=face_up",))
     if not void and (missing := multiple_action.hinders_the_end(rules, state)):
         return missing

@@ -26,6 +26,7 @@ from controller.table import (
     stub,
 )
 from controller.table.args import Judge, Judged
+from controller.table.cards import count_of
 from controller.table.draft import no_cut
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
@@ -54,7 +55,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     if inside is not None:
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
     if state.shuffler.surplus not in (0, rules.batch_size):  # a whole batch was put in before it was told
-        why = f"{state.shuffler.surplus} cards are in the shuffler: take them out"
+        why = f"{count_of(state.shuffler.surplus, 'are')} in the shuffler: take them out"
         return Refusal("shuffler_not_empty", why, "13:69F-2.2(d)3")
     if held.unfit:
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
@@ -187,7 +188,7 @@ def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
     if not least <= position <= size - least:
         return Refusal(
             "cut_too_near_the_end",
-            f"the cut at {position} leaves fewer than {least} cards on one side: cut again",
+            f"the cut at {position} leaves fewer than {count_of(least)} on one side: cut again",
             ROUND_CUT if rules.per_round else "13:69F-2.5(c)",
             (f"cut position={least}..{size - least}",),
         )
@@ -245,7 +246,7 @@ def _judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
     if held.at(Place.IN_HAND) != rules.batch_size:
         return Refusal("batch_not_in_hand", f"batch {batch} is not in hand")
     if other is not None and (missing := other.at(Place.SHOE)):
-        why = f"{missing} cards of batch {other.id} never came out of the shoe: replace that batch first"
+        why = f"{count_of(missing)} of batch {other.id} never came out of the shoe: replace that batch first"
         return Refusal("shoe_not_empty", why, "13:69F-2.2(d)5", (f"replace_batch batch={other.id}",))
     if held.unfit:
         return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
@@ -292,7 +293,7 @@ def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("too_many_boxes", f"{rules.game} has hands for {most} players", game.clause)
     order = game.order(boxes, stacked=rules.stacks)
     if (drawn := len(state.shoe.early)) >= len(order):
-        why = f"{drawn} cards are out and the deal is {len(order)}: a supervisor ends the shoe"
+        why = f"{count_of(drawn, 'are')} out and the deal is {len(order)}: a supervisor ends the shoe"
         return Refusal("cards_dealt", why, rules.deal_clause, ("shuffle_now",))
     return data | {"order": list(order)}
 
@@ -421,7 +422,9 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
             return shuffler.stage in (Cycle.RUNNING, Cycle.PROVED) or shuffler.out
         case "start_reconciled":
             return shuffler.stage is not Cycle.STARTING
-        case "shoe_unused":
+        case "shoe_emptied" if Sense.EMPTY in rules.shoe_senses and not rules.continuous:
+            return shoe.told_empty or shoe.first_fact > fault.again
+        case "shoe_unused" | "shoe_emptied":  # a continuous shuffler rightly holds a batch
             return shoe.batch is None or shoe.first_fact > fault.again
         case "shoe_told_empty":
             return shoe.told_empty

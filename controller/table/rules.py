@@ -27,6 +27,7 @@ from controller.table import (
     stub,
 )
 from controller.table.args import Args, Judged, digest
+from controller.table.cards import count_of
 from controller.table.checkpoint import checkpoint
 from controller.table.clauses import clause
 from controller.table.draft import Decision, Draft
@@ -237,7 +238,7 @@ def _after_collect(draft: Draft, before: TableState) -> None:
         draft.latch("too_many_copies", f"copy {draft.rules.decks + 1} of one card", batch=batch)
     by_eye = draft.rules.by_eye
     if tap["by_gauge"] and not before.uncertain and not by_eye:
-        shoe, cause = draft.rules.shoe, f"{tap['left']} cards came out of a shoe that does not answer"
+        shoe, cause = draft.rules.shoe, f"{count_of(tap['left'])} came out of a shoe that does not answer"
         draft.latch("events_lost", cause, device=shoe)
     if tap["left"] and not tap["by_gauge"] and "stub" not in tap and not by_eye:
         size = draft.rules.batch_size
@@ -245,7 +246,7 @@ def _after_collect(draft: Draft, before: TableState) -> None:
     if tap["gauge"] != "full":
         draft.latch("rack_gauge", f"the rack of batch {batch} is {tap['gauge']}", batch=batch)
     if tap["other_backs"]:
-        draft.latch("rack_wrong_back", f"{tap['other_backs']} cards of another back lie in it", batch=batch)
+        draft.latch("rack_wrong_back", f"{count_of(tap['other_backs'])} of another back in it", batch=batch)
     stub.after_collect(draft, tap)
     dry_shoe.no_longer_dry(draft, before)
     draft.gone("shoe_jam", batch=batch)
@@ -371,10 +372,10 @@ def awaited(rules: TableRules, state: TableState) -> str | None:
     if waited is None and state.shuffler.stage.value in ("starting", "running"):
         return f"the shuffler to complete its cycle on batch {state.shuffler.batch}"
     if waited is None and state.shuffler.surplus and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
-        return f"{state.shuffler.surplus} cards to come out of the shuffler"
+        return f"{count_of(state.shuffler.surplus)} to come out of the shuffler"
     inside = 0 if state.shuffler.batch is None else state.batches[state.shuffler.batch].at(Place.SHUFFLER)
     if waited is None and inside and len(state.batches[state.shuffler.batch or ""].cards) > 1:
-        return f"the {inside} cards of batch {state.shuffler.batch} in the shuffler to come out"
+        return f"the {count_of(inside)} of batch {state.shuffler.batch} in the shuffler to come out"
     if waited is None and state.unfit_inside and state.phase not in (*SHOE_IN_USE, *RESHUFFLING):
         return f"batch {state.shuffler.batch}, which is out of play, to come out of the shuffler or by hand"
     return waited

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.table import continuous, event_facts
-from controller.table.cards import difference
+from controller.table.cards import count_of, difference
 from controller.table.draft import Draft
 from controller.table.faults import Blocks
 from controller.table.phases import Phase
@@ -119,9 +119,9 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
     if _too_short(draft, event):
         return "cycle_too_short", f"cycle {event.cycle} took less than {rules.least_cycle_s} s"
     if event.count != rules.batch_size:
-        return "wrong_count", f"{event.count} cards instead of {rules.batch_size}"
+        return "wrong_count", f"{count_of(event.count)} instead of {rules.batch_size}"
     if sum(event.backs.values()) != event.count:
-        return "report_incomplete", f"back colours of {sum(event.backs.values())} cards only"
+        return "report_incomplete", f"back colours of {count_of(sum(event.backs.values()))} only"
     foreign = {back: n for back, n in event.backs.items() if back != rules.back(batch)}
     other = rules.other(batch)
     if other is not None and foreign == {rules.back(other): event.count}:
@@ -133,7 +133,7 @@ def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | 
     if missing or extra or event.unread:
         return (
             "wrong_composition",
-            f"{missing} cards missing, {extra} too many of a kind, {event.unread} not recognised",
+            f"{count_of(missing)} missing, {extra} too many of a kind, {event.unread} not recognised",
         )
     return None, ""
 
@@ -153,7 +153,7 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
         event_facts.record(draft, event, {"batch": None, "moved": 0, "proved": False})
         told = (event.count or 0) + (event.inside or 0) == shuffler.surplus
         if event.count and not told and not (shuffler.out and not event.inside):
-            cause = f"{event.count} cards came out of a machine that held {shuffler.surplus or 'none'}"
+            cause = f"{count_of(event.count)} came out of a machine that held {shuffler.surplus or 'none'}"
             draft.latch("cards_inside", cause)
         return
     held = draft.state.batches[batch]
@@ -188,10 +188,10 @@ def _released(draft: Draft, event: ev.BatchReleased) -> None:
             device=rules.shuffler,
         )
     if left:
-        draft.latch("cards_inside", f"{left} cards stayed inside with batch {batch}", batch=batch)
+        draft.latch("cards_inside", f"{count_of(left)} stayed inside with batch {batch}", batch=batch)
     if count + left != inside + shuffler.surplus:
         draft.latch(
-            "wrong_count", f"{count + left} cards instead of {inside + shuffler.surplus}", batch=batch
+            "wrong_count", f"{count_of(count + left)} instead of {inside + shuffler.surplus}", batch=batch
         )
 
 
@@ -264,7 +264,7 @@ def _check_status(draft: Draft, answer: Mapping[str, Any] | None) -> None:
     inside, size = answer.get("inside"), draft.rules.batch_size
     if inside != size:
         surplus = {"surplus": inside - size} if isinstance(inside, int) and inside > size else {}
-        _start_failed(draft, f"the shuffler holds {inside} cards, not {size}", **surplus)
+        _start_failed(draft, f"the shuffler holds {inside}, not {size} cards", **surplus)
         _tell_surplus(draft)
         return
     if any(fault.blocks is Blocks.NOW for fault in draft.state.faults):
@@ -351,7 +351,7 @@ def _tell_surplus(draft: Draft) -> None:
     shuffler, surplus = draft.state.shuffler, draft.state.shuffler.surplus
     about_to_be_told = surplus == draft.rules.batch_size and shuffler.batch is None
     if surplus and (not about_to_be_told or _leaves(draft.state, None)):
-        cause = f"the shuffler holds {surplus} cards that this table did not put in"
+        cause = f"the shuffler holds {count_of(surplus)} that this table did not put in"
         draft.latch("cards_inside", cause, batch=shuffler.batch)
 
 
@@ -362,7 +362,9 @@ def _count_inside(draft: Draft, inside: int) -> None:
     if inside > held:
         if draft.state.shuffler.surplus != inside - held:
             draft.add("surplus_seen", {"surplus": inside - held})
-        draft.latch("cards_inside", f"the shuffler holds {inside} cards, {held} are known of", batch=batch)
+        draft.latch(
+            "cards_inside", f"the shuffler holds {count_of(inside)}, {held} are known of", batch=batch
+        )
     elif inside < held:
         moves = draft.moves("lifted_out") if inside == 0 else {}
         draft.add(
@@ -371,11 +373,11 @@ def _count_inside(draft: Draft, inside: int) -> None:
         )
         if _leaves(draft.state, batch):
             if inside:
-                draft.latch("cards_inside", f"{inside} cards of batch {batch} stayed inside", batch=batch)
+                draft.latch("cards_inside", f"{count_of(inside)} of batch {batch} stayed inside", batch=batch)
             return
         draft.latch(
             "taken_without_proof",
-            f"{held - inside} cards of batch {batch} left the shuffler unseen",
+            f"{count_of(held - inside)} of batch {batch} left the shuffler unseen",
             batch=batch,
             device=draft.rules.shuffler,
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.table import event_facts
 from controller.table.args import Apply, Judge, Judged
+from controller.table.cards import count_of
 from controller.table.changes import with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
@@ -45,7 +46,7 @@ def _judge_dispense(rules: TableRules, state: TableState, tap: OperatorEvent) ->
         return Refusal("shoe_busy", "the shoe has not answered yet", clause)
     if state.shoe.asked > state.shoe.told:
         left = state.shoe.asked - state.shoe.told
-        return Refusal("shoe_busy", f"{left} cards of the last stack are still to come", clause)
+        return Refusal("shoe_busy", f"{count_of(left)} of the last stack still to come", clause)
     if state.uncertain:
         void = ("void_round reason=other",) if state.round else ()
         why = "cards may have come out uncounted: take the rest out by hand"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.table import args
 from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.cards import count_of
 from controller.table.changes import move, with_batch, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.profiles import TableRules
@@ -139,7 +140,7 @@ def after_collect(draft: Draft, tap: Mapping[str, Any]) -> None:
 def _judge_stub(draft: Draft, batch: str, counted: int, wanted: int | None) -> None:
     """A wrong number takes the deck off the table: no shuffle mends it (R-55)."""
     if wanted not in (None, counted):
-        cause = f"{counted} cards were left after the deal, not {wanted}"
+        cause = f"{count_of(counted, 'were')} left after the deal, not {wanted}"
         draft.latch("wrong_stub", cause, batch=batch)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from controller.table.cards import count_of
 from controller.table.faults import remedy
 from controller.table.view import alarms
 from devices import events as ev
@@ -116,3 +117,19 @@ def test_a_deck_of_one_round_that_runs_out_is_reshuffled_by_nobody() -> None:
     assert "reshuffle_by_hand" not in remedy(poker.rules, "shoe_dry")
     assert "`void_round reason=misdeal`" in remedy(poker.rules, "shoe_dry")
     assert "reshuffle_by_hand" in remedy(Table().rules, "shoe_dry")
+
+
+# --- one card ---
+
+
+def test_one_card_is_no_plural() -> None:
+    assert [count_of(n, "are") for n in (0, 1, 2)] == ["0 cards are", "1 card is", "2 cards are"]
+    t = Hand(night_rules())
+    t.boot()
+    t.tap("open")
+    t.tap("reshuffle_by_hand", batch="A")
+    assert "fewer than 1 card on one side" in t.refused("cut", position=0).why
+    csm = ContinuousTable()
+    csm.open_to_deal()
+    csm.event(ev.BatchReleased, count=1, inside=csm.size - 1)
+    assert csm.state.faults[-1].cause == "1 card was taken out of it by hand"

@@ -495,7 +495,7 @@ def test_an_empty_shuffler_is_not_started(loaded):
     settings = {"decks": 1, "cards_per_deck": 52, "mode": "shuffle", "recognition": True}
     loaded.end(Done({"settings": settings, "crc_ok": True}))
     loaded.end(Done({"inside": 0, "cycle": 40}))
-    assert loaded.facts[-1].data["why"] == "the shuffler holds 0 cards, not 52"
+    assert loaded.facts[-1].data["why"] == "the shuffler holds 0, not 52 cards"
     assert loaded.effects == []
 
 
