@@ -127,8 +127,9 @@ FAULTS: dict[str, FaultKind] = {
     "stray_card": FaultKind(
         Blocks.NOW,
         "a card left the shoe although no batch was put into it through this table",
-        "take the cards out of the shoe; only a batch with a proved shuffle and a cut may be loaded",
-        "shoe_unused",
+        "take every card out of the shoe, until it says that it is empty if it can tell; only a batch with a "
+        "proved shuffle and a cut may be loaded",
+        "shoe_emptied",
     ),
     "cards_in_shoe": FaultKind(
         Blocks.NOW,

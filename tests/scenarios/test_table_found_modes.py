@@ -206,3 +206,46 @@ def test_nor_when_stacks_of_the_rack_go_back_between_two_rounds() -> None:
     t.tap("bart_carter")
     assert lid(t) == []
     assert lid(t) == ["shoe_opened"]
+
+
+# Cards that lie in the shoe though no batch was put into it
+
+
+def strayed(t: Table) -> Table:
+    """A card comes out of the shoe before any batch was loaded."""
+    t.boot()
+    t.links_up()
+    t.open()
+    t.event(ev.CardDrawn, card="8S", back="red")
+    assert t.codes == ["stray_card"]
+    return t
+
+
+@pytest.mark.rule("R-22")
+def test_the_cause_of_a_stray_card_is_gone_when_the_shoe_says_that_it_is_empty() -> None:
+    """It was cleared with all other cards still in the shoe."""
+    t = strayed(Table())
+    fault = t.state.faults[0].id
+    assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    t.event(ev.ShoeEmpty)
+    t.tap("clear", SUPERVISOR, fault=fault)
+    assert t.codes == []
+
+
+@pytest.mark.rule("R-22")
+def test_of_a_shoe_that_never_tells_people_see_that_no_card_is_left() -> None:
+    t = strayed(Table(table_rules(shoe_senses=frozenset({ev.Sense.BACK}))))
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    assert t.codes == []
+
+
+@pytest.mark.rule("R-22", "R-60")
+def test_of_a_continuous_shuffler_nobody_asks_that_it_is_empty_of_the_batch_inside() -> None:
+    t = ContinuousTable()
+    t.boot()
+    t.up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.event(ev.CardDrawn, card="8S", back="red")
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    assert t.codes == []

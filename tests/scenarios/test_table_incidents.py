@@ -503,6 +503,7 @@ def test_cards_that_strayed_before_the_shoe_was_loaded_make_the_cut_void():
     t.tap("cut", position=26)
     t.event(ev.CardDrawn, card="8S", back="blue")
     assert (t.state.phase.value, t.state.cutter) == ("cut_due", None)
+    t.event(ev.ShoeEmpty)
     t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
     t.cut_and_load("B", offer="1")
 

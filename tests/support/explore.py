@@ -193,7 +193,9 @@ def latched(state: TableState) -> list[Fault]:
 
 
 def _mended(state: TableState, fault: Fault) -> bool:
-    """Whether a restart or a new batch came since."""
+    """Whether a restart, a new batch or the word of the shoe that it is empty came since."""
+    if FAULTS[fault.code].gone == "shoe_emptied":
+        return state.shoe.told_empty
     gone, batch = FAULTS[fault.code].gone, state.batches.get(fault.batch or "")
     replaced = gone == "batch_replaced" and batch is not None and batch.replaced > fault.since
     return replaced or (gone == "restarted" and state.booted_at > fault.again)

@@ -25,7 +25,7 @@ from controller.table.profiles import (
 )
 from controller.table.rules import decide
 from controller.table.state import Cycle, Fault, Place, TableState
-from devices.events import BatchReleased, CardDrawn, CardsReturned, LinkUp
+from devices.events import BatchReleased, CardDrawn, CardsReturned, LinkUp, Sense
 from tests.support.explore_moves import Move, fresh
 
 ONE_BATCH_EACH = (Place.SHUFFLER, Place.SHOE, Place.RACK)
@@ -685,6 +685,8 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
             return not room.in_round
         case "reader_failed":
             return state.no_reader or fault.device in state.inspected
+        case "stray_card" if Sense.EMPTY in rules.shoe_senses and not rules.continuous:
+            return state.shoe.told_empty or state.shoe.first_fact > fault.again
         case "stray_card" | "extra_cutting_card" | "events_lost" | "order_pattern":
             return room.shoe is None or state.shoe.first_fact > fault.again  # or another shoe since
         case "shoe_rebooted":

@@ -213,7 +213,8 @@ def _shoe(rules: TableRules, state: TableState, shoe: str) -> Iterator[Move]:
     if Sense.EMPTY in rules.shoe_senses:
         by_hand = rules.stacks and state.phase is Phase.SHOE_END  # the rest of the cards was lifted out
         out = batch is not None and (by_hand or not state.batches[batch].at(Place.SHOE))
-        empty = out and not state.shoe.empty
+        strays = any(fault.code == "stray_card" for fault in state.faults)
+        empty = (out and not state.shoe.empty) or (strays and not state.shoe.told_empty)
         yield Move("shoe empty", _event(state, ev.ShoeEmpty, shoe), int(not empty))
     yield Move("gap in the shoe's events", _event(state, ev.GapPossible, shoe, missing=1), wrong)
     yield Move("lid of the shoe", _event(state, ev.Lid, shoe, open=True), wrong)

@@ -236,7 +236,11 @@ def test_what_is_wrong_since_when_and_what_to_do() -> None:
     text = "\n".join(lines)
     assert f"fault {stray.id}    a card left the shoe although no batch was put into it" in text
     assert ", since 09:12 (3 min)\n" in text
-    assert "nothing goes on until this is cleared: take the cards out of the shoe" in text
+    assert "nothing goes on until this is cleared: take every card out of the shoe" in text
+    assert "its cause is gone" not in text
+    bench.give(Observed(ev.ShoeEmpty(device="shoe", n=3)))
+    lines = shown(bench)
+    text = "\n".join(lines)
     assert f"its cause is gone: `cutcard faults clear {stray.id}` (supervisor or technician)" in text
     assert lines[-1] == "refused     last: burn by ann, unexpected [58 Pa. Code 685a.7(c)], at 09:12 (3 min)"
     bench.give(tap("acknowledge", alarm=stray.id), up("shuffler", 3))
