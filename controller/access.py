@@ -62,6 +62,12 @@ def who_may(event: str) -> tuple[Role, ...]:
     return tuple(role for role in Role if event in RIGHTS[role])
 
 
+def whose(event: str) -> str:
+    """Whose right it is, in words."""
+    words = f"{event} is the right of {' or '.join(who_may(event))}"
+    return f"{words}; a device is inspected by a supervisor alone" if event == "inspect" else words
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A peer of the control socket: a name for the journal, and roles."""

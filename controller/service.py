@@ -246,10 +246,8 @@ class Service:
                 why = f"there is no operator event {item.event!r}{hint}"
                 return Refusal("unknown_event", why, None, expected(self.rules, state))
             if not access.may(item.roles, item.event):
-                why = f"{item.event} is the right of {' or '.join(access.who_may(item.event))}"
-                return Refusal(
-                    "not_allowed", why, clause(self.rules, item.event), expected(self.rules, state)
-                )
+                cited, instead = clause(self.rules, item.event), expected(self.rules, state)
+                return Refusal("not_allowed", access.whose(item.event), cited, instead)
             seq = None if item.key is None else state.keys.get(item.key)
             if seq is not None:
                 return self._repeated(burst, item, seq)

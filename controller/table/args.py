@@ -78,6 +78,12 @@ def batch(rules: TableRules, args: Args) -> str:
     return one_of(args, "batch", [b.id for b in rules.batches], "this table's batches: ")
 
 
+def device(rules: TableRules, args: Args) -> str:
+    if not rules.devices:
+        raise ValueError("this table has no device: nothing holds cards but people's hands")
+    return one_of(args, "device", rules.devices, "this table's: ")
+
+
 def moment(name: str, text: str) -> str:
     """A date, or a date and time, as it was written."""
     try:

@@ -193,7 +193,7 @@ def _after_count(draft: Draft, before: TableState) -> None:
 
 
 def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    device = args.one_of(tap.args, "device", rules.devices)
+    device = args.device(rules, tap.args)
     data = {"device": device, "batch": None, "moved": 0, "inside": 0, "by": [tap.who]}
     if hindered := continuous.deals(rules, state):
         return hindered

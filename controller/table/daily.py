@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controller.table import opening, reader
+from controller.table import args, opening, reader
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import PREPARING, RESHUFFLING, Phase
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DAILY = "13:69E-1.10"
 DAY_H = 24
+FOUND_FAULTY = "a supervisor found it faulty"
 
 
 def _inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -32,16 +33,14 @@ def _inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged
 
 
 def _inspect_device(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    device, result = tap.args["device"], tap.args.get("result", "ok")
     if "batch" in tap.args:
         raise ValueError("a device or a batch is inspected, not both at once")
-    if device not in rules.devices:
-        raise ValueError(f"device={device} is none of this table's: {', '.join(rules.devices)}")
+    device, result = args.device(rules, tap.args), tap.args.get("result", "ok")
     if result not in ("ok", "faulty"):
         raise ValueError(f"result={result} is neither ok nor faulty")
     if Role.SUPERVISOR not in tap.roles:
         return Refusal("not_allowed", "a supervisor inspects the devices", DAILY)
-    return {"device": str(device), "result": str(result), "day": state.day}
+    return {"device": device, "result": str(result), "day": state.day}
 
 
 def _inspected(state: TableState, data: Mapping[str, Any]) -> TableState:
@@ -60,7 +59,7 @@ def _after_inspect(draft: Draft, before: TableState) -> None:
         draft.gone("inspection_due", device=fact["device"])
         reader.found_in_order(draft, fact["device"])
     elif "result" in fact:
-        draft.latch("inspection_due", "a supervisor found it faulty", device=fact["device"])
+        draft.latch("inspection_due", FOUND_FAULTY, device=fact["device"])
 
 
 def devices_in_use(rules: TableRules, state: TableState) -> tuple[str, ...]:
@@ -101,7 +100,18 @@ def locked_out(rules: TableRules, state: TableState, event: str) -> Refusal | No
         return None
     why = f"the {' and the '.join(missing)} must be inspected by a supervisor"
     why += f" on {state.day}" if state.day else ""
+    why += "".join(f"; the {device} {found}" for device in missing if (found := _failed(state, device)))
     return Refusal("inspection_due", why, DAILY, tuple(f"inspect device={d}" for d in missing))
+
+
+def _failed(state: TableState, device: str) -> str | None:
+    """What a device is to be inspected for, beside the new day: it was found faulty, or failed since."""
+    for fault in state.faults:
+        if fault.device == device and fault.code == "reader_failed":
+            return f"failed: {fault.cause}"
+        if fault.device == device and fault.code == "inspection_due" and fault.cause == FOUND_FAULTY:
+            return "was found faulty"
+    return None
 
 
 # --- time (R-42, R-45) ---
@@ -135,7 +145,9 @@ def after_hour(draft: Draft) -> None:
     rules = draft.rules
     due_now = uninspected(rules, draft.state) if draft.state.phase is not Phase.CLOSED else ()
     for device in due_now:
-        draft.latch("inspection_due", f"not inspected on {draft.state.day}", device=device)
+        found = _failed(draft.state, device)
+        cause = f"it {found}" if found else f"not inspected on {draft.state.day}"
+        draft.latch("inspection_due", cause, device=device)
     for batch in list(draft.state.batches.values()):
         hours = age(draft.state, batch)
         if not batch.cards:

@@ -240,7 +240,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "inspection_due": FaultKind(
         Blocks.NOTHING,
-        "a device was not inspected on this gaming day",
+        "a device waits for its inspection",
         "a supervisor inspects it (`inspect device=NAME`)",
         "by_itself",
     ),

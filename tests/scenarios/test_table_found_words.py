@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 from controller.table.cards import count_of
-from controller.table.faults import remedy
+from controller.table.faults import FAULTS, remedy
+from controller.table.inputs import Hour, Role
 from controller.table.view import alarms
 from devices import events as ev
 from tests.scenarios.test_table_deck_per_round import alone
 from tests.support.continuous import ContinuousTable
-from tests.support.hands import Hand, manual_rules, night_rules
+from tests.support.hands import SUPERVISOR, Hand, manual_rules, night_rules
 from tests.support.table import Table
+from tests.unit.test_service_commits import Bench, tap
+from tests.unit.test_table_reader import WithReader
 
 
 def manual() -> Hand:
@@ -133,3 +136,47 @@ def test_one_card_is_no_plural() -> None:
     csm.open_to_deal()
     csm.event(ev.BatchReleased, count=1, inside=csm.size - 1)
     assert csm.state.faults[-1].cause == "1 card was taken out of it by hand"
+
+
+# --- devices ---
+
+
+def test_a_reader_that_failed_after_its_inspection_is_due_for_its_failure() -> None:
+    t = WithReader()
+    t.give(Hour(400, "2026-12-01"))
+    for device in t.rules.devices:
+        t.tap("inspect", SUPERVISOR, device=device)
+    t.deal_with("AS")
+    t.event(ev.FaultRaised, "reader", code="7", name="lamp")
+    t.give(Hour(401, "2026-12-01"))
+    due = [f.cause for f in t.state.faults if f.code == "inspection_due" and f.gone is None]
+    assert due == ["it failed: it reports a fault"]
+    why = t.refused("peek").why
+    assert why.endswith("inspected by a supervisor on 2026-12-01; the reader failed: it reports a fault")
+    assert "not inspected" not in FAULTS["inspection_due"].text
+
+
+def test_a_device_that_was_found_faulty_is_not_said_to_wait_for_the_days_inspection_alone() -> None:
+    t = manual()
+    t.tap("inspect", SUPERVISOR, device="shoe", result="faulty")
+    assert "the shoe was found faulty" in t.refused("bets_closed", boxes="1").why
+
+
+def test_whose_right_an_inspection_is() -> None:
+    bench = Bench()
+    reply = bench.give(tap("inspect", roles=[Role.TECHNICIAN], device="shoe"))[0]
+    assert reply.refusal is not None
+    assert reply.refusal.why == (
+        "inspect is the right of dealer or supervisor; a device is inspected by a supervisor alone"
+    )
+
+
+def test_a_table_without_devices_says_so() -> None:
+    t = Hand(night_rules())
+    t.boot()
+    for event in ("inspect", "confirm_empty"):
+        why = "this table has no device: nothing holds cards but people's hands"
+        assert t.refused(event, SUPERVISOR, device="shoe").why == f"{event}: {why}"
+    assert manual().refused("inspect", SUPERVISOR, device="x").why == (
+        "inspect: device=x is none of this table's: shoe"
+    )

@@ -64,7 +64,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("count_batch", {"batch": "A", "cards": 105}, "0 to 104"),
     ("count_batch", {"batch": "C", "cards": 52}, "none of this table's batches"),
     ("confirm_empty", {}, "device=shoe|shuffler is missing"),
-    ("confirm_empty", {"device": "reader"}, "none of shoe, shuffler"),
+    ("confirm_empty", {"device": "reader"}, "none of this table's: shoe, shuffler"),
     ("confirm_empty", {"device": "shoe", "cards": 3}, "out of the shuffler alone"),
     ("out_of_service", {"device": "shoe"}, "only the shuffler"),
     ("in_service", {}, "write device=shuffler: only the shuffler"),
