@@ -100,7 +100,7 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
     judged = judge(rules, state, tap)
     if isinstance(judged, Refusal):
         instead = judged.expected or expected(rules, state)
-        waits = None if instead or judged.code == "bad_argument" else awaited(rules, state)
+        waits = None if instead else awaited(rules, state)
         why = f"{judged.why}; the table waits for {waits}" if waits else judged.why
         return replace(judged, why=why, clause=clause(rules, tap.event, judged.clause), expected=instead)
     draft = Draft(rules, state, OPERATOR)
@@ -363,6 +363,8 @@ def awaited(rules: TableRules, state: TableState) -> str | None:
     }
     if state.phase is Phase.CLOSING and state.shuffler.batch is not None:
         return f"batch {state.shuffler.batch} to come out of the shuffler"
+    if state.phase is Phase.PLAYING and (hand := hands.called_for(state)):
+        waits["playing"] = f"a card for {hand}"
     if irregular.owes_a_card(state):
         waits["playing"] = "the dealer's second card"
     dry = state.shoe.batch is not None and state.shoe.empty

@@ -62,6 +62,15 @@ def test_numbers_are_written_in_the_digits_of_everybody(digits: str) -> None:
         assert shoe.refused(event, box=digits).code == "bad_argument"
 
 
+def test_where_nothing_is_expected_a_wrong_argument_is_told_with_what_is_awaited() -> None:
+    t = manual()
+    t.tap("shuffle_now")
+    refusal = t.refused("collect_rack")
+    assert (refusal.code, refusal.expected) == ("bad_argument", ())
+    waits = "the table waits for the rest of the cards, through the shoe to the rack, faces down"
+    assert refusal.why == f"collect_rack: gauge=full|short|over is missing; {waits}"
+
+
 # --- faults ---
 
 
