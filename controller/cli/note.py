@@ -12,7 +12,7 @@ PHASES = {
     "closed": "the table is closed",
     "opening": "the cards are prepared for the first shuffle",
     "first_loaded": "the first batch is in the shuffler, its shuffle is to be started",
-    "first_shuffling": "the first batch is being shuffled",
+    "first_shuffling": "the first shuffle was started, its batch tells how far it is",
     "batch_taken": "a shuffled batch is out, the other one goes into the shuffler",
     "other_loaded": "the other batch is in the shuffler, its shuffle is to be started",
     "cut_due": "the shuffled batch is to be cut",
@@ -26,7 +26,7 @@ PHASES = {
     "hole_card": "the dealer's second card is due",
     "playing": "a round is in play",
     "shoe_end": "the shoe has ended, its cards go to the discard rack",
-    "rack_full": "the shoe is over, a shuffled batch comes next",
+    "rack_full": "no batch is in the shoe, a shuffled one comes next",
     "reshuffle_cut": "the cards ran out in a round: the rack was shuffled by hand and is to be cut",
     "reshuffle_load": "the cards ran out in a round: the cut ones are dealt next",
     "reshuffle_burn": "the cards ran out in a round: a card is to be burned before it goes on",
@@ -131,6 +131,8 @@ def _round(round_: Answer, *, counted: bool) -> str:
     where = f"box {boxes[0]}" if len(boxes) == 1 else f"boxes {', '.join(boxes[:-1])} and {boxes[-1]}"
     dealt = sum(card["to"] != "burned" for card in round_["cards"])
     words = f"{where}, {_count(dealt, 'card')}" if counted else where
+    if round_["dealer_hands_in_all"] > 1:
+        words += f", the dealer's hand {round_['dealer_hands'] + 1} of {round_['dealer_hands_in_all']}"
     owed = "; the dealer's second card is owed or came late: cards stay hidden until the round is settled"
     return words + owed if round_["owed"] else words
 
@@ -221,7 +223,8 @@ def _next(s: Answer) -> Iterator[str]:
         yield row(name, f"{text} ({_or(roles)})")
         name = ""
     shuffling = s["shuffler"]["cycle"] in ("starting", "running")
-    if s["awaiting"] and not (shuffling and s["phase"] in MEANWHILE):
+    meanwhile = shuffling and s["phase"] in MEANWHILE and str(s["awaiting"]).startswith("the shuffler ")
+    if s["awaiting"] and not meanwhile:
         yield row("waiting", f"for {s['awaiting']}")
     elif not s["allowed_to"]:
         yield row(name, "nothing from you")

@@ -78,6 +78,12 @@ def next_place(state: TableState) -> str:
     return hand.place if len(held(round_, hand)) < hand.wants else PLAY
 
 
+def called_for(state: TableState) -> str | None:
+    """The player's hand that waits for a card: it hit, doubled or was split."""
+    place = PLAY if state.round is None else next_place(state)
+    return None if place in (PLAY, DEALER) else place
+
+
 def lost_track(state: TableState) -> str | None:
     """Why nobody can tell which card belongs to which hand."""
     cards, owed = (state.round.cards, state.round.owed) if state.round else ((), False)

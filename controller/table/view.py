@@ -60,7 +60,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
             }
             for batch in state.batches.values()
         },
-        "round": None if state.round is None else _round(state),
+        "round": None if state.round is None else _round(rules, state),
         "rounds": state.rounds,
         "side_wagers": side_wagers.outcome(rules, state),
         "match_the_dealer": side_wagers.posted(rules),
@@ -140,7 +140,7 @@ def _fault(rules: TableRules, fault: Fault) -> dict[str, Any]:
     }
 
 
-def _round(state: TableState) -> dict[str, Any]:
+def _round(rules: TableRules, state: TableState) -> dict[str, Any]:
     assert state.round is not None
     return {
         "number": state.round.number,
@@ -148,6 +148,7 @@ def _round(state: TableState) -> dict[str, Any]:
         "owed": state.round.owed,
         "match": list(state.round.match),
         "dealer_hands": state.round.dealer_hands,
+        "dealer_hands_in_all": rules.dealer_hands,
         "cards": [{"to": c.to, "card": c.card if c.seen else None} for c in state.round.cards],
         "hands": hands.view(state.round),
     }

@@ -76,6 +76,25 @@ def test_a_table_in_play() -> None:
     assert "waiting     for the next card of the initial deal" in shown(bench_with(t))
 
 
+def test_a_first_shuffle_that_is_done_is_not_called_running_nor_a_shoe_over_that_never_was() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    lines = shown(bench_with(t))
+    assert lines[1] == "phase       first_shuffling: the first shuffle was started, its batch tells how far it is"
+    assert "batch A     red: 52 in the shuffler; shuffled, waits for its turn" in lines
+    t.take()
+    t.tap("load_shuffler", batch="B")
+    t.start()
+    t.tap("dead_card", batch="A")
+    lines = shown(bench_with(t))
+    assert lines[1] == "phase       rack_full: no batch is in the shoe, a shuffled one comes next"
+
+
 def test_the_last_round_of_a_shoe_is_told() -> None:
     t = Table()
     t.open_to_shoe()

@@ -37,6 +37,27 @@ def test_each_hand_with_its_total_and_then_what_it_wins():
     ]
 
 
+def test_a_card_that_a_hand_called_for_is_waited_for():
+    """While the shuffler was busy, and nobody waited for that, the note told of neither."""
+    t = Played()
+    t.round("5S 8D 6C 5D 8H TC")
+    assert rows(t, "waiting") == []
+    for tap, box, waits in [("hit", "1", "1"), ("split", "2", "2/1")]:
+        t.tap(tap, box=box)
+        assert rows(t, "waiting") == [f"waiting     for a card for box {waits}"]
+        t.cards("TH")
+        t.tap("stand")
+    assert rows(t, "waiting") == ["waiting     for a card for box 2/2"]
+
+
+def test_of_several_hands_of_the_dealer_it_is_told_which_one_is_in_play():
+    t = Played(dealer_hands=3)
+    t.round("TS 8D 6C 5S 8H TC")
+    assert rows(t, "round") == ["round       boxes 1 and 2, 6 cards, the dealer's hand 1 of 3"]
+    t.tap("dealer_hand_settled")
+    assert rows(t, "round") == ["round       boxes 1 and 2, 6 cards, the dealer's hand 2 of 3"]
+
+
 def test_insurance_naturals_and_a_surrender():
     t = Played()
     t.round("AS 8D AC KS 7H 9C")
