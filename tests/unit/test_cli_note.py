@@ -85,7 +85,10 @@ def test_a_first_shuffle_that_is_done_is_not_called_running_nor_a_shoe_over_that
     t.start()
     t.complete()
     lines = shown(bench_with(t))
-    assert lines[1] == "phase       first_shuffling: the first shuffle was started, its batch tells how far it is"
+    assert (
+        lines[1]
+        == "phase       first_shuffling: the first shuffle was started, its batch tells how far it is"
+    )
     assert "batch A     red: 52 in the shuffler; shuffled, waits for its turn" in lines
     t.take()
     t.tap("load_shuffler", batch="B")
