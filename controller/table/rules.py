@@ -64,6 +64,8 @@ SWAP_TAPS = (
     "take_in_hand",
 )
 """What a fault that blocks the next swap stops."""
+CARDS_IN_SHOE = ("stray_card", "cards_in_shoe")
+"""Faults that stop everything until the cards are out of the shoe."""
 
 
 def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Refusal:
@@ -353,6 +355,8 @@ def awaited(rules: TableRules, state: TableState) -> str | None:
     pending = next(iter(state.pending.values()), None)
     if pending is not None:
         return f"the {pending.device} to answer {pending.name}"
+    if any(f.code in CARDS_IN_SHOE and not cause_gone(rules, state, f) for f in state.faults):
+        return f"the {rules.shoe} to say that it is empty"
     waits: dict[str, str] = {
         "burn_due": "the first card from the shoe, to the rack unseen (burn)",
         "round_burn": "the first card from the shoe, to the rack unseen (burn)",

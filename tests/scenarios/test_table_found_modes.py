@@ -227,6 +227,7 @@ def test_the_cause_of_a_stray_card_is_gone_when_the_shoe_says_that_it_is_empty()
     t = strayed(Table())
     fault = t.state.faults[0].id
     assert t.refused("clear", SUPERVISOR, fault=fault).code == "cause_remains"
+    assert awaited(t.rules, t.state) == "the shoe to say that it is empty"
     t.event(ev.ShoeEmpty)
     t.tap("clear", SUPERVISOR, fault=fault)
     assert t.codes == []
