@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from controller.table.inputs import Hour
 
@@ -10,7 +10,9 @@ from controller.table.inputs import Hour
 def hour_at(wall: datetime, day_starts: time) -> Hour:
     """The gaming day is named by the date on which it began, in this machine's time zone."""
     local = wall.astimezone() - timedelta(hours=day_starts.hour, minutes=day_starts.minute)
-    return Hour(int(wall.timestamp()) // 3600, local.date().isoformat())
+    hour = int(wall.timestamp()) // 3600
+    began = datetime.fromtimestamp(hour * 3600, UTC).astimezone()
+    return Hour(hour, local.date().isoformat(), f"{began:%Y-%m-%dT%H:%M}")
 
 
 def until_next_minute(wall: datetime) -> float:

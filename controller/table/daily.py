@@ -132,7 +132,8 @@ def _hour(state: TableState, data: Mapping[str, Any]) -> TableState:
         if batch.received is not None:
             received = batch.received + shift
         batches[batch.id] = replace(batch, received=received)
-    return replace(state, hour=data["hour"], day=data["day"], batches=batches, set_back=set_back)
+    now = {"hour": data["hour"], "day": data["day"], "local": data.get("local", "")}
+    return replace(state, **now, batches=batches, set_back=set_back)
 
 
 def age(state: TableState, batch: Batch) -> int:

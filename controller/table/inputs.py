@@ -72,11 +72,13 @@ class Trouble:
 class Hour:
     """A new hour of wall time began, counted from the epoch; `day` names the gaming day it lies in.
 
+    `local` is what the wall's clock showed then, as `2026-01-31T14:00`; empty where it is not told.
     The edge says so at the start and at each full hour: the core has no clock.
     """
 
     hour: int
     day: str
+    local: str = ""
 
 
 Input = OperatorEvent | Observed | Ended | Booted | Trouble | Hour

@@ -126,8 +126,8 @@ def booted(draft: Draft, boot_id: str) -> None:
         draft.add("start_failed", {"why": "the daemon stopped before the shuffler was asked to start"})
 
 
-def hour(draft: Draft, hour_: int, day: str) -> None:
+def hour(draft: Draft, hour_: int, day: str, local: str) -> None:
     """A new hour began: what is due by now."""
     if (hour_, day) != (draft.state.hour, draft.state.day):
-        draft.add("hour", {"hour": hour_, "day": day})
+        draft.add("hour", {"hour": hour_, "day": day, **({"local": local} if local else {})})
         daily.after_hour(draft)

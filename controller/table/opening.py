@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from controller.table import args, closing
@@ -45,6 +46,7 @@ IDLE_TABLE = "58 Pa. Code 633a.5(g)"
 REASONS = ("damaged", "marked", "missing", "extra")
 """What may be wrong with a dead card."""
 TEXT_LENGTH = 80
+HOUR_S = 3600
 
 
 def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -211,12 +213,23 @@ def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
     wrong = [f"{name} {numbers[name]} instead of {n}" for name, n in wanted.items() if numbers[name] != n]
     wrong += [] if result == "ok" else [f"result {result}"]
     wrong += [] if intact else ["the seal is broken"]
+    wrong += [f"at {said['at']} lies ahead of the clock here"] if _ahead(state, said["at"]) else []
     if wrong:
         return Refusal("certificate_wrong", "; ".join(wrong), CERTIFIED, due(held))
     token = " ".join(" ".join(said[name] for name in ("maker", "serial", "seal")).casefold().split())
     if token in state.seals:
         return Refusal("certificate_used", "a batch came under this seal before", CERTIFIED)
     return {"batch": batch, **said, **numbers, "result": result, "seal_intact": intact, "token": token}
+
+
+def _ahead(state: TableState, at: str) -> bool:
+    """Whether that time is after the hour it is now; without a zone it is this table's. Unknown: no."""
+    when = datetime.fromisoformat(at)
+    if not state.local:
+        return False
+    if when.tzinfo is not None:
+        return when.timestamp() >= (state.hour + 1) * HOUR_S
+    return when >= datetime.fromisoformat(state.local) + timedelta(hours=1)
 
 
 def _text(given: Args, name: str) -> str:

@@ -82,8 +82,8 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
             observe.ended(draft, device, call_id, outcome)
         case Booted(boot_id):
             observe.booted(draft, boot_id)
-        case Hour(hour, day):
-            observe.hour(draft, hour, day)
+        case Hour(hour, day, local):
+            observe.hour(draft, hour, day, local)
         case Trouble("device_down", detail, device):
             if device is not None and not state.device(device).up:
                 draft.latch("device_down", detail, device=device)

@@ -355,7 +355,8 @@ class TableState:
     `empty` are devices confirmed empty, `first_to_look` who of two people saw one empty. `played` is what
     it was opened for, `manual` that it was opened without its shuffler. `dry_in` is the phase in which the
     shoe ran out, while its rack is shuffled (R-35). `no_reader`: dealt without the reader (R-36a).
-    `set_back`: hours the clock went back in this start of the daemon, and did not come forward again.
+    `hour`, `day` and `local` are those of the last `inputs.Hour`; `set_back`: hours the clock went back in
+    this start of the daemon, and did not come forward again.
     `settlement` is how the last round ended, if hands were followed.
     """
 
@@ -377,6 +378,7 @@ class TableState:
     keys: Mapping[str, int] = field(default_factory=dict)
     day: str = ""
     hour: int = 0
+    local: str = ""
     inspected: Mapping[str, str] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
     first_to_look: Mapping[str, str] = field(default_factory=dict)

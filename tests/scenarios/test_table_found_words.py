@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
 
+from controller.hours import hour_at
 from controller.table.cards import count_of
 from controller.table.faults import FAULTS, remedy
 from controller.table.inputs import Hour, Role
@@ -14,8 +16,9 @@ from devices import events as ev
 from tests.scenarios.test_table_deck_per_round import alone
 from tests.support.continuous import ContinuousTable
 from tests.support.hands import SUPERVISOR, Hand, manual_rules, night_rules
-from tests.support.table import Table
+from tests.support.table import Table, table_rules
 from tests.unit.test_service_commits import Bench, tap
+from tests.unit.test_table_opening import certificate
 from tests.unit.test_table_reader import WithReader
 
 
@@ -189,3 +192,59 @@ def test_a_table_without_devices_says_so() -> None:
     assert manual().refused("inspect", SUPERVISOR, device="x").why == (
         "inspect: device=x is none of this table's: shoe"
     )
+
+
+# --- certificates ---
+
+
+@pytest.mark.parametrize(
+    ("at", "ahead"),
+    [
+        ("2026-11-30", False),
+        ("2026-11-30T14:59", False),
+        ("2026-11-30T19:59Z", False),
+        ("2026-11-30T23:00+05:00", False),
+        ("2026-11-30T15:00", True),
+        ("2026-11-30T20:00+00:00", True),
+        ("2026-12-01", True),
+        ("2999-01-01", True),
+    ],
+)
+def test_no_batch_was_shuffled_in_the_future(at: str, *, ahead: bool) -> None:
+    """It is two in the afternoon in New Jersey, seven by the clock of the world."""
+    t = Table()
+    t.tap("open")
+    hour = int(datetime(2026, 11, 30, 19, tzinfo=UTC).timestamp()) // 3600
+    t.give(Hour(hour, "2026-11-30", "2026-11-30T14:00"))
+    for device in t.rules.devices:
+        t.tap("inspect", SUPERVISOR, device=device)
+    if not ahead:
+        t.tap("certificate", **certificate("A", at=at))
+        return
+    refusal = t.refused("certificate", **certificate("A", at=at))
+    assert refusal.code == "certificate_wrong"
+    assert refusal.why == f"at {at} lies ahead of the clock here"
+
+
+def test_an_hour_tells_what_the_clock_of_the_wall_showed_as_it_began() -> None:
+    began = datetime(2026, 11, 30, 19, tzinfo=UTC)
+    assert hour_at(began + timedelta(minutes=59), time(6)).local == f"{began.astimezone():%Y-%m-%dT%H:%M}"
+
+
+def test_where_no_hour_is_known_no_certificate_is_ahead() -> None:
+    t = Table()
+    t.tap("open")
+    t.tap("certificate", **certificate("A", at="2999-01-01"))
+
+
+def test_the_age_of_a_certified_batch_counts_from_its_receipt() -> None:
+    t = Table(table_rules(deck_age_h=24))
+    t.give(Hour(1000, "2026-11-30"))
+    t.tap("inspect", SUPERVISOR, device="shoe")
+    t.tap("inspect", SUPERVISOR, device="shuffler")
+    t.tap("open")
+    t.tap("certificate", **certificate("A", at="2020-01-01"))
+    t.give(Hour(1023, "2026-11-30"))
+    assert "deck_too_old" not in t.codes
+    t.give(Hour(1024, "2026-11-30"))
+    assert "deck_too_old" in t.codes
