@@ -271,9 +271,10 @@ def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
     Whoever comes to an idle table may have the batch that lay in the machine inspected and shuffled (R-21).
     """
     certified = [b for b in state.batches.values() if b.proof and b.proof.how is Shuffled.CERTIFICATE]
-    if "batch" not in tap.args and len(certified) != 1:
-        raise ValueError(f"batch={'|'.join(b.id for b in certified) or 'NAME'} is missing")
-    batch = args.batch(rules, tap.args) if "batch" in tap.args else certified[0].id
+    meant = certified or list(state.batches.values())
+    if "batch" not in tap.args and len(meant) != 1:
+        raise ValueError(f"batch={'|'.join(b.id for b in meant)} is missing")
+    batch = args.batch(rules, tap.args) if "batch" in tap.args else meant[0].id
     held = state.batches[batch]
     if state.shoe.batch == batch and held.prep is Prep.CERTIFIED:
         why = f"batch {batch} is in the shoe: end the shoe"

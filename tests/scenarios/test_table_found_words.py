@@ -42,6 +42,12 @@ def test_a_step_that_no_batch_waits_for_is_not_expected_rather_than_not_understo
         assert refusal.expected
 
 
+def test_a_shuffle_is_demanded_of_the_one_batch_there_is() -> None:
+    t = manual()
+    refusal = t.refused("shuffle_demanded")
+    assert (refusal.code, refusal.why) == ("not_certified", "batch A is not used on a certificate alone")
+
+
 def test_a_box_that_is_named_twice_may_stand_for_another() -> None:
     t = manual()
     refusal = t.refused("bets_closed", boxes="1,5,1")
