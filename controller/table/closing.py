@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import args, continuous
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Closing, Cycle, Ending, Place, TableState
 from devices.events import Sense
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 MANUAL = "manual-shoe"
 OUT_OF_USE = "La. 42:III-3106"

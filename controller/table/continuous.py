@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import by_hand, event_facts
 from controller.table.args import Apply
 from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
+from controller.table.draft import Draft
 from controller.table.inputs import Refusal
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Cycle, Fault, Place, Shoe, TableState
 from devices import events as ev
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 INSTEAD = "13:69F-2.21"
 REPLACED = {

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import args, opening, reader
 from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import PREPARING, RESHUFFLING, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Batch, TableState
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 DAILY = "13:69E-1.10"
 DAY_H = 24

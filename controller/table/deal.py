@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from controller.table.draft import Draft
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 
 def held_back(rules: TableRules, phase: Phase) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.table.evolve import evolve
 from controller.table.faults import FAULTS
 from controller.table.inputs import Command, Fact
 from controller.table.phases import IN_ROUND, TRANSITIONS, Phase
@@ -26,11 +25,15 @@ class Decision:
 
 @dataclass
 class Draft:
-    """Collects facts and effects; `source` is the origin every fact of this decision carries."""
+    """Collects facts and effects; `source` is the origin every fact of this decision carries.
+
+    `evolve` is given, for the rooms that draft facts also say what those do to the state.
+    """
 
     rules: TableRules
     state: TableState
     source: str
+    evolve: Callable[[TableState, Fact], TableState]
     facts: list[Fact] = field(default_factory=list)
     states: list[TableState] = field(default_factory=list)
     effects: list[Command] = field(default_factory=list)
@@ -43,7 +46,7 @@ class Draft:
     def add(self, kind: str, data: Mapping[str, Any], sealed: Mapping[str, Any] | None = None) -> None:
         fact = Fact(kind, self.source, data, sealed or {})
         self.facts.append(fact)
-        self.state = evolve(self.state, fact)
+        self.state = self.evolve(self.state, fact)
         self.states.append(self.state)
 
     def moves(self, trigger: str) -> dict[str, Any]:

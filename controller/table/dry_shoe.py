@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import args, by_eye, by_hand, stub
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER
 from controller.table.state import Closing, Place, TableState
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 Data = Mapping[str, Any]
 

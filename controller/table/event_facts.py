@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from controller.table.draft import Draft
 from devices import events as ev
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 
 def plain(event: ev.DeviceEvent) -> dict[str, Any]:

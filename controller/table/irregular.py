@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import (
     args,
@@ -26,14 +26,12 @@ from controller.table import (
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.cards import count_of
 from controller.table.changes import move_all, table_to_rack, with_batch, with_shoe
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box, lies_down
 from controller.table.state import Dealt, Place, Round, TableState
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 Data = Mapping[str, Any]
 VOID = ("misdeal", "reader", "shoe_dry", "wrong_card", "other")

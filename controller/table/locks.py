@@ -6,17 +6,14 @@ A lock that fails is an alarm: the rules of the taps, and the fault of a card ou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from controller.table.changes import with_device
+from controller.table.draft import Draft
 from controller.table.phases import Phase
 from controller.table.state import TableState
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from controller.table.draft import Draft
 
 LOCK, UNLOCK, STATUS = "lock", "unlock", "status"
 FAILED = {LOCK: "shoe_not_locked", UNLOCK: "shoe_stays_locked"}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import args, closing
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, with_batch
+from controller.table.draft import Draft
 from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import RESHUFFLING, SHOE_IN_USE, Phase
@@ -25,9 +26,6 @@ from controller.table.state import (
     Shuffled,
     TableState,
 )
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 STEPS: dict[str, tuple[Prep, Prep]] = {
     "inspect": (Prep.RECEIVED, Prep.INSPECTED),

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table.args import Apply, Judge, Judged
+from controller.table.draft import Draft
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 
 def may_clear(fault: Fault) -> tuple[Role, ...]:

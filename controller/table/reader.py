@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import event_facts
 from controller.table.args import Apply, Judge, Judged
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
@@ -19,9 +20,6 @@ from controller.table.round import DEALER
 from controller.table.state import TableState
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 LOOK = "13:69F-2.7(a)"
 MISUSE = "13:69F-2.15(j)-(k)"

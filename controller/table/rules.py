@@ -31,6 +31,7 @@ from controller.table.cards import count_of
 from controller.table.checkpoint import checkpoint
 from controller.table.clauses import clause
 from controller.table.draft import Decision, Draft
+from controller.table.evolve import evolve
 from controller.table.faults import FAULTS, Blocks, remedy
 from controller.table.inputs import (
     OPERATOR,
@@ -72,7 +73,7 @@ def decide(rules: TableRules, state: TableState, given: Input) -> Decision | Ref
     """Facts and effects that follow from `given`, or why a tap is refused. Only a tap can be refused."""
     if isinstance(given, OperatorEvent):
         return _tap(rules, state, given)
-    draft = Draft(rules, state, SERVICE)
+    draft = Draft(rules, state, SERVICE, evolve)
     match given:
         case Observed(event):
             draft.source = event.device
@@ -105,7 +106,7 @@ def _tap(rules: TableRules, state: TableState, tap: OperatorEvent) -> Decision |
         waits = None if instead else awaited(rules, state)
         why = f"{judged.why}; the table waits for {waits}" if waits else judged.why
         return replace(judged, why=why, clause=clause(rules, tap.event, judged.clause), expected=instead)
-    draft = Draft(rules, state, OPERATOR)
+    draft = Draft(rules, state, OPERATOR, evolve)
     sealed = judged.pop("sealed", {})
     data = {**judged, "who": tap.who}
     if tap.key:

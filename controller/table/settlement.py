@@ -6,17 +6,15 @@ By then all cards that count lie open; nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import args, hands
 from controller.table import blackjack as bj
 from controller.table.args import Args
+from controller.table.draft import Draft
 from controller.table.profiles import TableRules
 from controller.table.round import DEALER, HOLE
 from controller.table.state import Dealt, Hand, Round, TableState
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 CUT_OFF = (
     "what a natural of the dealer means to a split, doubled or surrendered hand, or to 21 in five cards, was "

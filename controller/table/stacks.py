@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import event_facts
 from controller.table.args import Apply, Judge, Judged
 from controller.table.cards import count_of
 from controller.table.changes import with_shoe
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
@@ -21,9 +22,6 @@ from controller.table.round import STUB
 from controller.table.state import Place, TableState
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 
 def next_stack(state: TableState) -> tuple[str, int]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from controller.table import args
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.cards import count_of
 from controller.table.changes import move, with_batch, with_shoe
+from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.profiles import TableRules
 from controller.table.state import Batch, Place, TableState
-
-if TYPE_CHECKING:
-    from controller.table.draft import Draft
 
 STUB = "13:69F-35.9(e)"
 ROUNDS = 5
