@@ -371,7 +371,7 @@ def _bets_closed(state: TableState, data: Data) -> TableState:
 
 
 def _round_settled(state: TableState, data: Data) -> TableState:
-    return irregular.settled(by_eye.settled(state, data), unplayed=data.get("unplayed", False))
+    return irregular.settled(by_eye.settled(state, data), data)
 
 
 def _shuffle_now(state: TableState, data: Data) -> TableState:

@@ -201,15 +201,21 @@ def judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
 # --- the end of a round ---
 
 
-def shown_at_the_end(round_: Round | None, *, unplayed: bool = False) -> list[Dealt]:
-    """The hidden cards that everybody sees once the round is settled; the dealer's stay `unplayed`."""
-    cards, hidden = round_.cards if round_ else (), (STRAY, BURNED, *((HOLE,) if unplayed else ()))
-    return [card for card in cards if not card.seen and card.to not in hidden]
+def shown_at_the_end(round_: Round | None, settled: Data) -> list[Dealt]:
+    """The hidden cards that everybody sees once the round is settled.
+
+    The dealer's stay hidden when `unplayed`. In a one-deck game nobody tells which hands were `folded`: all
+    of them stay hidden until the deck is collected.
+    """
+    if round_ is None or settled.get("folded"):
+        return []
+    hidden = (STRAY, BURNED, *((HOLE,) if settled.get("unplayed") else ()))
+    return [card for card in round_.cards if not card.seen and card.to not in hidden]
 
 
-def settled(state: TableState, *, unplayed: bool = False) -> TableState:
+def settled(state: TableState, data: Data) -> TableState:
     """The round is over, its cards turned up and laid into the rack."""
-    state = _less_unseen(continuous.round_over(state), shown_at_the_end(state.round, unplayed=unplayed))
+    state = _less_unseen(continuous.round_over(state), shown_at_the_end(state.round, data))
     return replace(table_to_rack(state), round=None)
 
 

@@ -337,6 +337,7 @@ def _judge_round_settled(rules: TableRules, state: TableState, tap: OperatorEven
     data = {"round": state.round.number, "cards": len(state.round.cards)}
     data |= by_eye.round_cards(rules, state, tap.args)
     data |= {"unplayed": True} if settlement.goes_unturned(rules, state.round, tap.args) else {}
+    data |= {"folded": True} if rules.one_deck is not None else {}
     laid = data["cards"] if rules.by_eye else state.round.placed
     if laid != len(state.round.order) and not state.uncertain and (misdeal := stub.misdeal(rules)):
         return misdeal

@@ -225,8 +225,7 @@ def _after_take(draft: Draft, before: TableState) -> None:
 
 def _after_settled(draft: Draft, before: TableState) -> None:
     cards = before.round.cards if before.round else ()
-    unplayed = draft.facts[0].data.get("unplayed", False)
-    unseen = [card.seq for card in irregular.shown_at_the_end(before.round, unplayed=unplayed)]
+    unseen = [card.seq for card in irregular.shown_at_the_end(before.round, draft.facts[0].data)]
     if unseen:
         draft.add("exposed", {"seqs": unseen})
     irregular.judge_copies(draft, [card.card for card in cards if not card.seen])

@@ -206,7 +206,7 @@ def test_law_7_no_card_of_the_deal_or_the_stub_changes_an_output(phase: str, dra
 
 
 @pytest.mark.rule("R-63")
-def test_law_7_hands_are_told_when_the_round_is_settled() -> None:
+def test_law_7_hands_are_told_when_the_deck_is_collected() -> None:
     world = world_of("settled", 1, "managed-shoe")
     world.run(lambda: world.view.phase == "playing")
     cards = world.controller.view("status")["round"]["cards"]
@@ -214,4 +214,6 @@ def test_law_7_hands_are_told_when_the_round_is_settled() -> None:
     assert {card["card"] for card in cards} == {None}
     lines = world.listen()
     world.run(lambda: world.view.rounds == 1)
-    assert any('"kind": "exposed"' in line for line in lines)
+    assert not any('"kind": "exposed"' in line for line in lines)
+    world.run()
+    assert any('"kind": "collected"' in line for line in lines)
