@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, DriverSpec
+from devices.base import CommandSpec
 from devices.events import HoleCardChecked
-from devices.managed import OPTIONS, Managed
-from devices.managed_capture import ManagedDecoder
-from devices.managed_control import ManagedControlled
 from devices.managed_messages import (
     READER,
     Body,
@@ -20,6 +16,7 @@ from devices.managed_messages import (
     Translated,
     fault,
 )
+from devices.managed_spec import managed_spec
 
 _RESULTS = {"natural": "natural", "not natural": "not_natural", "error": "error"}
 """What the wire says, and the word for it in events and answers."""
@@ -56,18 +53,10 @@ DIALECT = Dialect(
     translate=translate,
     maker=Discreet,
 )  # fmt: skip
-SPEC = DriverSpec(
+SPEC = managed_spec(
+    DIALECT,
     name="hole-card-reader",
     role="reader",
     games=frozenset({"blackjack"}),
-    baud=115200,
-    polled=True,
-    commands=tuple(c.spec for c in DIALECT.commands),
-    reader=partial(Managed, dialect=DIALECT),
-    controlled=partial(ManagedControlled, dialect=DIALECT),
-    decoder=partial(ManagedDecoder, dialect=DIALECT),
-    options=OPTIONS,
-    identifies=True,
-    check=DIALECT.body,
-    usb=frozenset({(0x1209, 0x0003)}),
+    product=0x0003,
 )

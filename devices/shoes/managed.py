@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from devices.base import CARD_GAMES, CommandSpec, DriverSpec
+from devices.base import CARD_GAMES, CommandSpec
 from devices.events import DECK, JOKER, CardDrawn, CutCard, Lid, LockChanged, Sense, ShoeEmpty
-from devices.managed import OPTIONS, Managed
-from devices.managed_capture import ManagedDecoder
-from devices.managed_control import ManagedControlled
 from devices.managed_messages import (
     SHOE,
     Body,
@@ -21,6 +17,7 @@ from devices.managed_messages import (
     known,
     uint,
 )
+from devices.managed_spec import managed_spec
 
 _CARDS = frozenset((*DECK, JOKER))
 
@@ -73,19 +70,11 @@ DIALECT = Dialect(
     ),
     translate=translate,
 )
-SPEC = DriverSpec(
+SPEC = managed_spec(
+    DIALECT,
     name="managed-shoe",
     role="shoe",
     games=CARD_GAMES,
-    baud=115200,
-    polled=True,
-    commands=tuple(c.spec for c in DIALECT.commands),
-    reader=partial(Managed, dialect=DIALECT),
-    controlled=partial(ManagedControlled, dialect=DIALECT),
-    decoder=partial(ManagedDecoder, dialect=DIALECT),
-    options=OPTIONS,
-    identifies=True,
-    check=DIALECT.body,
-    usb=frozenset({(0x1209, 0x0002)}),
+    product=0x0002,
     senses=frozenset(Sense),
 )

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, DriverSpec
+from devices.base import CommandSpec
 from devices.events import Jam, Sense
-from devices.managed import OPTIONS, Managed
-from devices.managed_capture import ManagedDecoder
-from devices.managed_control import ManagedControlled
 from devices.managed_messages import (
     SHOE,
     Body,
@@ -22,6 +18,7 @@ from devices.managed_messages import (
     text,
     uint,
 )
+from devices.managed_spec import managed_spec
 from devices.shoes import managed as shoe
 
 
@@ -60,19 +57,11 @@ DIALECT = Dialect(
     ),
     translate=translate,
 )  # fmt: skip
-SPEC = DriverSpec(
+SPEC = managed_spec(
+    DIALECT,
     name="managed-stack-shoe",
     role="shoe",
     games=frozenset({"three-card-poker", "mississippi-stud", "asia-poker"}),
-    baud=115200,
-    polled=True,
-    commands=tuple(c.spec for c in DIALECT.commands),
-    reader=partial(Managed, dialect=DIALECT),
-    controlled=partial(ManagedControlled, dialect=DIALECT),
-    decoder=partial(ManagedDecoder, dialect=DIALECT),
-    options=OPTIONS,
-    identifies=True,
-    check=DIALECT.body,
-    usb=frozenset({(0x1209, 0x0007)}),
+    product=0x0007,
     senses=frozenset({Sense.BACK, Sense.EMPTY}),
 )

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from devices.base import CARD_GAMES, CommandSpec, DriverSpec
+from devices.base import CARD_GAMES, CommandSpec
 from devices.events import BatchReleased, CycleAborted, CycleCompleted, CycleStarted, Door, Jam
-from devices.managed import OPTIONS, Managed
-from devices.managed_capture import ManagedDecoder
-from devices.managed_control import ManagedControlled
 from devices.managed_messages import (
     SETTINGS,
     SHUFFLER,
@@ -27,6 +23,7 @@ from devices.managed_messages import (
     token,
     uint,
 )
+from devices.managed_spec import managed_spec
 
 
 def _check_status(body: Body) -> dict[str, Any]:
@@ -110,18 +107,10 @@ DIALECT = Dialect(
     ),
     translate=translate,
 )  # fmt: skip
-SPEC = DriverSpec(
+SPEC = managed_spec(
+    DIALECT,
     name="managed-shuffler",
     role="shuffler",
     games=CARD_GAMES,
-    baud=115200,
-    polled=True,
-    commands=tuple(c.spec for c in DIALECT.commands),
-    reader=partial(Managed, dialect=DIALECT),
-    controlled=partial(ManagedControlled, dialect=DIALECT),
-    decoder=partial(ManagedDecoder, dialect=DIALECT),
-    options=OPTIONS,
-    identifies=True,
-    check=DIALECT.body,
-    usb=frozenset({(0x1209, 0x0001)}),
+    product=0x0001,
 )
