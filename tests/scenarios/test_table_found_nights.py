@@ -224,6 +224,24 @@ def test_a_shuffler_that_does_not_answer_is_no_end_of_the_night() -> None:
     assert t.state.phase is Phase.BETWEEN_ROUNDS
 
 
+@pytest.mark.rule(f"{NIGHT}(c)2", "R-36b")
+def test_a_cycle_of_the_empty_machine_does_not_hold_up_the_batch_in_hand() -> None:
+    t = Hand(night_rules(shuffler="shuffler"))
+    t.boot()
+    t.links_up()
+    t.tap("open")
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    t.take()
+    t.event(ev.CycleStarted, "shuffler", cycle=t.cycle + 1, token=None)
+    assert t.codes == ["foreign_cycle"]
+    assert t.refused("offer_cut", box="3").code == "fault_latched"
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.load()
+    assert t.state.phase is Phase.BETWEEN_ROUNDS
+
+
 # --- one batch, and dealt from the hand ---
 
 
