@@ -79,7 +79,7 @@ def test_inc_3_the_batch_just_played_is_not_dealt_again_unshuffled_and_a_restart
         into_the_shoe_all_the_same(table, "A")
         latched = table.faults
         table.kill_and_start_again()
-        assert table.faults[: len(latched)] == latched, "a shoe that answers may tell of more: it is not empty"
+        assert table.faults[: len(latched)] == latched, "the shoe may tell of more: it is not empty"
         table.draw("box 1")
         assert table.refused("bets_closed", boxes="1")[0] in ("fault_latched", "unexpected")
         assert table.refused("take_from_shuffler")[0] == "fault_latched"
