@@ -246,8 +246,9 @@ class UmockdevHost:
             if self._default is not None:
                 self._default.close()
             self._epoll.close()
-            (self.directory / f"dev/.bus{self.bus.number}").unlink()
-            tree.leave(self.directory, self._files)
+            with tree.alone(self.directory):
+                (self.directory / f"dev/.bus{self.bus.number}").unlink()
+                tree.leave(self.directory, self._files)
             os.close(self._claim)
 
     # Plugging

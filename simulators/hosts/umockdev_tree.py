@@ -5,11 +5,12 @@ The preload puts `$UMOCKDEV_DIR` before every path below /sys, /dev and /run/ude
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from struct import pack
 
@@ -95,6 +96,17 @@ def prepare(root: Path) -> Files:
     files = Files(root)
     files.keep(*COMMON)
     return files
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """One host of a directory at a time: who is the last is known only when the others have left whole."""
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def leave(root: Path, files: Files) -> None:

@@ -317,6 +317,22 @@ class TestDirectory:
         second.close()
         assert list(tmp_path.rglob("*")) == []
 
+    def test_hosts_that_leave_at_the_same_time_leave_nothing(self, tmp_path, monkeypatch):
+        first, last = (UmockdevHost(tmp_path / "d", UsbBus(UsbDevice(serial=name))) for name in "ab")
+        meanwhile, remove = threading.Thread(target=last.close), umockdev_host.tree.Files.remove
+
+        def half_way(files, *spared):
+            if spared:  # the first one saw that it is not the last
+                monkeypatch.undo()
+                meanwhile.start()
+                meanwhile.join(0.2)  # it has to wait until the first one has left whole
+            remove(files, *spared)
+
+        monkeypatch.setattr(umockdev_host.tree.Files, "remove", half_way)
+        first.close()
+        meanwhile.join()
+        assert list(tmp_path.rglob("*")) == []
+
     def test_what_a_killed_host_left_is_taken_over(self, tmp_path):
         code = (
             "import os, sys; from simulators.hosts.umockdev_host import UmockdevHost\n"
