@@ -1,8 +1,7 @@
 # The commands of this house. `make demo` and `make test` work first on a fresh machine; neither needs root or the other.
 PYTHON ?= python3
 VENV ?= .venv
-# Three on two cores: many tests wait for processes and lines.
-WORKERS ?= 3
+WORKERS ?= 2
 BIN := $(VENV)/bin
 
 .PHONY: demo test lint bench soak regulation lock system-deps clean

@@ -414,7 +414,7 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
         case "proved_or_replaced":
             if batch is not None and batch.replaced > fault.again:
                 return True
-            if rules.alone and batch is None and shuffler.batch is None:
+            if rules.alone and not rules.continuous and batch is None and shuffler.batch is None:
                 return True  # the machine ran empty, and no other batch can be in it
             proved = [b for b in state.batches.values() if _mended(rules, b)]
             return state.phase is Phase.CLOSED or (bool(proved) and batch in (None, *proved))
