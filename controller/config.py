@@ -38,7 +38,6 @@ from devices.base import DriverSpec
 from firmware_bridge.identity import Identity
 
 RUNTIME_DIR = Path("/run/cutcard")
-DEALER_BURN = "table.burn_on_dealer_change"
 
 
 @dataclass(frozen=True, slots=True)

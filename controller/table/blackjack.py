@@ -18,7 +18,6 @@ MOST = 21
 DEALER_STANDS = 17
 """R-34: a dealer with 17 or more draws no card. A soft 17 counts 17 as well, 2.2(b)3i and 20.22(g)10v(3)."""
 INSURANCE = Fraction(2)
-INSURED = Fraction(1, 2)
 """Insurance is half the wager, paid 2 to 1."""
 EVEN = Fraction(1)
 CASINO_PAYS = Fraction(3, 2)
