@@ -48,6 +48,13 @@ class Traps:
     def set(self, name: str, at: int | None = None, value: Any = None) -> None:
         self._traps.setdefault(name, []).append(Trap(at, value))
 
+    def clear(self, name: str) -> None:
+        """Mend it: nothing under this name springs any more."""
+        self._traps.pop(name, None)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._traps
+
     def sprung(self, name: str) -> Trap | None:
         """Count one occasion for `name` and return the trap that springs at it."""
         if name not in self._traps:

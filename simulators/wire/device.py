@@ -68,7 +68,7 @@ class Outbox:
 
 
 class Silence:
-    """The trap `silent`: where it springs nothing is answered any more, for `value` s or for ever."""
+    """The trap `silent`: where it springs nothing is answered any more, for `value` s or until mended."""
 
     def __init__(self, traps: Traps) -> None:
         self._traps = traps
@@ -78,7 +78,7 @@ class Silence:
         """Count one request at `now`; whether it goes unanswered."""
         if self._until is None and (trap := self._traps.sprung("silent")):
             self._until = float("inf") if trap.value is None else now + float(trap.value)
-        if self._until is not None and now >= self._until:
+        if self._until is not None and (now >= self._until or "silent" not in self._traps):
             self._until = None
         return self._until is not None
 

@@ -147,14 +147,15 @@ def test_i38_unplugged_in_mid_command_is_unknown_and_the_device_is_found_again_w
     bench, machine = shuffler()
     with bench:
         bench.wait(is_a(LinkUp))
-        bench.host.device.traps.set("silent", bench.host.device.requests + 1, 60)
+        device = bench.host.device
+        bench.act(lambda: device.traps.set("silent"))
         bench.port.command("c1", "start", {"token": TOKEN.hex()})
         bench.act(bench.host.unplug)
         assert isinstance(bench.end_of("c1"), Unknown | NotSent)
         bench.wait(is_a(LinkDown))
         assert bench.wait(is_a(Unavailable)).kind == "LinkLost"
         bench.forget()
-        bench.host.device.traps.set("silent", None, 0)
+        bench.act(lambda: device.traps.clear("silent"))
         back = CLOCK.now()
         bench.act(bench.host.replug)
         bench.wait(is_a(LinkUp))
