@@ -196,7 +196,7 @@ def test_each_reading_of_the_document_has_its_option_and_its_reader(switches, op
         ("lost_enter@2", ["code without its end"], 2),
         ("short_report@2", ["report of another size"], 2),
         ("misread@2", [], 2),
-        ("unplug@2", ["code without its end"], 2),
+        ("unplug_mid_code@2", ["code without its end"], 2),
         ("rollover", [], 3),
         ("keypad_digits", ["key that is no digit"] * 3, 0),
         ("keypad_enter", ["key that is no digit"] * 3, 0),
@@ -234,7 +234,7 @@ def test_a_key_up_that_is_lost_between_two_equal_digits_makes_no_code():
 
 def test_field_41_every_attach_is_told_with_who_it_is(usb):
     device = reader(3, every=0.3)
-    faults.apply(device, "unplug:0.1@1")
+    faults.apply(device, "unplug_mid_code:0.1@1")
     with served(usb(device)) as host, Watch(host.uri) as watch:
         watch.until(lambda: len(watch.cards) == 2)
         assert host.usb.address > 2, "it came back under another address"
@@ -246,7 +246,7 @@ def test_field_41_every_attach_is_told_with_who_it_is(usb):
 
 def test_unplugged_in_mid_code_the_part_is_told_and_the_next_code_is_clean(usb):
     device = reader(3, every=0.4)
-    faults.apply(device, "unplug:0.1@2")
+    faults.apply(device, "unplug_mid_code:0.1@2")
     with served(usb(device)) as host, Watch(host.uri) as watch:
         watch.until(lambda: len(watch.cards) == 2)
     assert watch.cards == ["AC", "3C"]
@@ -330,7 +330,7 @@ def test_monitor_shows_cards_and_hides_them_while_a_table_is_open(cutcard, usb, 
 def test_a_capture_of_reports_decodes_to_the_same_cards(cutcard, usb, tmp_path):
     file, device = str(tmp_path / "reader.pcapng"), reader(4, every=0.3)
     faults.apply(device, "short_report@2")
-    faults.apply(device, "unplug:600@4")
+    faults.apply(device, "unplug_mid_code:600@4")
     with served(usb(device)) as host:
         code, _, err = cutcard("capture", host.uri, "--driver", "barcode-hid", "-o", file)
     assert (code, "was lost" in err) == (3, True), err

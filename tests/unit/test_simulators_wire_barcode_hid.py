@@ -104,7 +104,7 @@ def test_faults_of_its_wire(fault, differ):
 
 def test_unplugged_in_mid_code_it_types_no_more_of_it():
     device = reader("AS", "KD")
-    faults.apply(device, "unplug:0.5@1")
+    faults.apply(device, "unplug_mid_code:0.5@1")
     device.machine.draw()
     assert device.packets(0.039) == BY_MEANING["ace of spades"][:5]
     assert device.packets(0.3) == []
@@ -131,8 +131,8 @@ def test_on_usb_it_is_a_boot_keyboard_that_the_kernel_holds():
 
 @pytest.mark.parametrize(
     "text",
-    ["lost_key_up:6", "modifier:zz", "second_keyboard@1", "second_keyboard:blue", "rollover@1", "unplug:soon",
-     "stray_bytes", "no_start", "silent"],
+    ["lost_key_up:6", "modifier:zz", "second_keyboard@1", "second_keyboard:blue", "rollover@1",
+     "unplug_mid_code:soon", "stray_bytes", "no_start", "silent"],
 )  # fmt: skip
 def test_faults_it_cannot_have_are_refused_with_a_sentence(text):
     with pytest.raises(faults.UnfitFault):

@@ -1,0 +1,215 @@
+"""One row of the menu, and the words in which the catalogue is written: `trap`, `setting`, `act`.
+
+A row names its *bearer*, what on a device has this fault (UnfitFault where nothing has), and how VALUE is
+read (ValueError where it cannot be).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from simulators.models.continuous import ContinuousShuffler
+from simulators.models.dealing_machine import DealingMachine
+from simulators.models.machine import Traps
+from simulators.models.reader import HoleCardReader
+from simulators.models.shoe import Shoe
+from simulators.models.shuffler import ShelfShuffler
+from simulators.models.stack_shoe import StackShoe
+from simulators.models.verifier import Verifier
+from simulators.wire.angel_eye import AngelEye
+from simulators.wire.barcode_hid import BarcodeReader
+from simulators.wire.bee_tek import BeeTek
+from simulators.wire.device import WireDevice
+from simulators.wire.gat import GatDevice
+from simulators.wire.reshuffled import ReShuffled
+from simulators.wire.smp import ManagedDevice
+
+Bearer = Callable[[WireDevice], Any]
+Reads = Callable[[str | None], Any]
+
+_A: dict[type, str] = {
+    Shoe: "a shoe",
+    StackShoe: "a shoe that dispenses stacks",
+    ShelfShuffler: "a shuffler",
+    ContinuousShuffler: "a continuous shuffler",
+    DealingMachine: "a dealing machine",
+    HoleCardReader: "a hole-card reader",
+    Verifier: "a GAT device",
+    ManagedDevice: "a managed device",
+    AngelEye: "an angel-eye",
+    BeeTek: "a bee-tek",
+    ReShuffled: "a reshuffled",
+    GatDevice: "a GAT device",
+    BarcodeReader: "a barcode reader",
+}
+
+
+class UnfitFault(ValueError):
+    """The fault is unknown, or this device cannot have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`occasion` says what N counts; `hides`: afterwards the machine does not know where a card is.
+
+    A trap lies under `trap` among the traps of its bearer (or is the bearer's own); everything else is done
+    by `strike(bearer, value)`. `valued`: who takes a VALUE, where not all do. `name` and `layer` come from
+    the menu.
+    """
+
+    kind: Literal["trap", "setting", "act"]
+    help: str
+    occasion: str
+    bearer: Bearer
+    value: Reads
+    strike: Callable[[Any, Any], object] | None = None
+    trap: str = ""
+    hides: bool = False
+    valued: Bearer | None = None
+    name: str = field(default="", compare=False)
+    layer: str = ""
+
+    def traps(self, device: WireDevice) -> Traps:
+        """Where a trap is laid. Raises UnfitFault."""
+        bearer = self.bearer(device)
+        traps: Traps = bearer if isinstance(bearer, Traps) else bearer.traps
+        return traps
+
+
+# How VALUE is read
+
+
+def nothing(text: str | None) -> None:
+    """No VALUE is taken."""
+    if text is not None:
+        raise UnfitFault("it takes no VALUE")
+
+
+def seconds(text: str | None) -> float | None:
+    """Seconds, 0 or more; None without VALUE."""
+    if text is None:
+        return None
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def seconds_or(default: float) -> Reads:
+    return lambda text: default if text is None else seconds(text)
+
+
+def whole(default: int | None, least: int = 1) -> Reads:
+    """A whole number from `least` on."""
+
+    def read(text: str | None) -> int | None:
+        value = default if text is None else int(text)
+        if value is not None and value < least:
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+def words(text: str | None) -> str | None:
+    """Any text."""
+    return text
+
+
+def one_of(*allowed: str, default: str | None = None) -> Reads:
+    """A word of these; without a `default` it must be there."""
+
+    def read(text: str | None) -> str | None:
+        if text is None and default is not None:
+            return default
+        if text not in allowed:
+            raise UnfitFault(f"its VALUE is {' or '.join(allowed)}")
+        return text
+
+    return read
+
+
+def one_or_none(*allowed: str) -> Reads:
+    """A word of these, or no VALUE."""
+    return lambda text: None if text is None else one_of(*allowed)(text)
+
+
+def hex_bytes(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
+
+
+# Who can have it
+
+
+def machine(*kinds: type) -> Bearer:
+    """The machine itself, if it is one of these."""
+
+    def bearer(device: WireDevice) -> Any:
+        if not isinstance(device.machine, kinds):
+            raise UnfitFault(f"only {_list(kinds)} can have this fault")
+        return device.machine
+
+    return bearer
+
+
+def wire(*kinds: type) -> Bearer:
+    """The device's end of the wire, if it is one of these."""
+
+    def bearer(device: WireDevice) -> Any:
+        if not isinstance(device, kinds):
+            raise UnfitFault(f"only {_list(kinds)} can have this fault")
+        return device
+
+    return bearer
+
+
+def _list(kinds: tuple[type, ...]) -> str:
+    names = [_A.get(kind, kind.__name__) for kind in kinds]
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+# The rows
+
+
+def trap(
+    text: str,
+    occasion: str,
+    bearer: Bearer,
+    value: Reads = nothing,
+    *,
+    at: str = "",
+    hides: bool = False,
+    valued: Bearer | None = None,
+) -> Fault:
+    """It springs at its N-th `occasion`, or at each; `at`: the trap's name where it has another."""
+    return Fault("trap", text, occasion, bearer, value, trap=at, hides=hides, valued=valued)
+
+
+def setting(text: str, bearer: Bearer, strike: Callable[[Any, Any], object], value: Reads = nothing) -> Fault:
+    """It is there from then on."""
+    return Fault("setting", text, "", bearer, value, strike)
+
+
+def act(
+    text: str,
+    bearer: Bearer,
+    strike: Callable[[Any, Any], object],
+    value: Reads = nothing,
+    *,
+    hides: bool = False,
+) -> Fault:
+    """It happens once."""
+    return Fault("act", text, "", bearer, value, strike, hides=hides)
+
+
+def put(**attributes: object) -> Callable[[Any, Any], None]:
+    """Set these attributes of the bearer; `...` stands for VALUE."""
+
+    def strike(bearer: Any, value: Any) -> None:
+        for name, what in attributes.items():
+            setattr(bearer, name, value if what is ... else what)
+
+    return strike

@@ -1,0 +1,86 @@
+"""Faults of the other wires: angel-eye, bee-tek, reshuffled, GAT and barcode readers."""
+
+from __future__ import annotations
+
+import re
+
+from simulators.faults.fault import (
+    hex_bytes,
+    one_of,
+    one_or_none,
+    put,
+    seconds,
+    setting,
+    trap,
+    whole,
+    wire,
+    words,
+)
+from simulators.wire.barcode_hid import BarcodeReader
+from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
+from simulators.wire.gat import TEXT, GatDevice
+from simulators.wire.reshuffled import ReShuffled
+
+_GAT = wire(GatDevice)
+_BEE_TEK = wire(BeeTek)
+_RESHUFFLED = wire(ReShuffled)
+_BARCODE = wire(BarcodeReader)
+
+
+def _code(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch("[0-9A-F]{1,4}", text):
+        raise ValueError(text)
+    return text
+
+
+def _modifier(text: str | None) -> int | None:
+    return None if text is None else bytes.fromhex(text)[0]
+
+
+FIELD = {
+    "level_error": trap("the level of a calculation is refused", "calculation", _GAT),
+    "nak": trap("a calculation is not acknowledged", "calculation", _GAT),
+    "bad_crc": trap("an answer has wrong check bytes", "request", _GAT),
+    "wrong_frame": trap("a frame of a report has another number", "frame", _GAT),
+    "two_masters": trap("another host is served before us", "request", _GAT),
+    "old_version": setting("it speaks GAT 2.00", _GAT, put(version=0x0200)),
+    "text_only": setting("it has its reports as text alone", _GAT, put(formats=TEXT)),
+    "alarm": trap("an alarm of text VALUE (E3 Card Not Read) comes before a card", "card", _BEE_TEK, words),
+    "warning": trap("a warning of hex code VALUE (01) comes before a card", "card", _BEE_TEK, _code),
+    "damage": trap(
+        "byte VALUE (the middle one) of a message is changed", "message", _BEE_TEK, whole(None, 0)
+    ),
+    "line_cut": trap("half a message comes, then nothing for VALUE (0.3) s", "message", _BEE_TEK, seconds),
+    "separator": setting("what stands between messages", _BEE_TEK, put(separator=...), one_of(*SEPARATORS)),
+    "mode": setting("the mode in which cards come", _BEE_TEK, put(mode=...), one_of(*MODES)),
+    "unread": setting("how an unread card is told", _BEE_TEK, put(unread=...), one_of(*UNREAD)),
+    "echo": setting("a card's characters come once more behind it", _BEE_TEK, put(echo=True)),
+    "ten": setting("a ten is sent as 10", _BEE_TEK, put(ten=True)),
+    "suit_first": setting("the suit comes before the rank", _BEE_TEK, put(suit_first=True)),
+    "stray_bytes": trap(
+        "bytes VALUE (hex, 01fe) behind OK, and the check covers them", "answer", _RESHUFFLED, hex_bytes
+    ),
+    "text_inside": trap("Error is printed in the middle of an answer", "answer", _RESHUFFLED),
+    "refuse": trap("the answer is error VALUE (1)", "request", _RESHUFFLED, one_or_none(*"123456789")),
+    "document": setting("a reshuffled keeps to its document", _RESHUFFLED, put(firmware=False)),
+    "crc_includes_hash": setting("its check covers the # too", _RESHUFFLED, put(crc_includes_hash=True)),
+    "semicolon": setting("its frames end with a semicolon", _RESHUFFLED, put(end=b";")),
+    "request_echo": setting("each request is printed first", _RESHUFFLED, put(echo=True)),
+    "lost_key_up": trap("key-up VALUE (1) of a code is lost", "card", _BARCODE, one_or_none(*"12345")),
+    "lost_enter": trap("the Enter behind a code is lost", "card", _BARCODE),
+    "modifier": trap("a digit comes with modifier byte VALUE (04)", "card", _BARCODE, _modifier),
+    "short_report": trap("a report of a code has seven bytes", "card", _BARCODE),
+    "unplug_mid_code": trap(
+        "the reader is gone for VALUE (1) s in the middle of a code", "card", _BARCODE, seconds, at="unplug"
+    ),
+    "second_keyboard": setting(
+        "another keyboard, or with VALUE same a twin, is there",
+        _BARCODE,
+        put(neighbour=...),
+        one_of("other", "same", default="other"),
+    ),
+    "keypad_digits": setting("codes are typed on the keypad", _BARCODE, put(digits="keypad")),
+    "keypad_enter": setting("codes end with the keypad's Enter", _BARCODE, put(enter="keypad_enter")),
+    "rollover": setting("the next key goes down before the last is up", _BARCODE, put(rollover=True)),
+    "reserved": setting("the second byte of a report is 5A", _BARCODE, put(reserved=0x5A)),
+}
