@@ -46,6 +46,7 @@ OWN = {
     "journal": "verify, show, export or follow a journal",
     "machine": "the state machine as it runs",
     "bench": "the benchmark table",
+    "campaign": "whole tables under seeded faults, judged by where the cards are",
 }
 """One line a command of this house, in the order of --help, so that help loads none of them."""
 

@@ -2,9 +2,146 @@
 
 from __future__ import annotations
 
-from controller.cli.exits import CommandError
+import json
+import os
+import sys
+from collections.abc import Callable
+from random import SystemRandom
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from controller.cli.exits import FINE, FOUND, CommandError
+
+if TYPE_CHECKING:
+    from simulators.rig.campaign.run import Campaign
+    from simulators.rig.campaign.summary import Summary
+
+INTERRUPTED = 130
+SHOES = 100
+MOST_SHOES, MOST_WORKERS, LONGEST_SEED = 1_000_000, 256, 100
+TELL_AFTER_S, TELL_EVERY_S = 2.0, 1.0
 
 
-def campaign() -> None:
+class _Lost(CommandError):
+    """A process that played died: that is something found, too."""
+
+    code = FOUND
+
+
+def campaign(
+    *,
+    shoes: Annotated[
+        str | None, typer.Option(metavar="N", help=f"shoes to play [default: {SHOES}]", show_default=False)
+    ] = None,
+    seed: Annotated[
+        str | None, typer.Option(metavar="S", help="the same seed plays the same [default: a new one]")
+    ] = None,
+    faults: Annotated[
+        str, typer.Option(metavar="all|none|NAME,...", help="what goes wrong: faults, or layers of them")
+    ] = "all",
+    workers: Annotated[
+        str | None, typer.Option(metavar="N", help="processes that play [default: one a core]")
+    ] = None,
+    replay: Annotated[
+        str | None, typer.Option(metavar="SEED:SHOE", help="play the three shoes around this one again")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object instead of text")] = False,
+) -> None:
     """Play shoes under seeded faults and judge the table by where the cards really are."""
-    raise CommandError("campaign is not built yet")
+    from firmware_bridge.clock import SystemClock
+    from simulators.rig.campaign import plan, run
+    from simulators.rig.campaign.workers import WorkerLost, play
+    from simulators.rig.live import ended_by_signals
+
+    count = SHOES if shoes is None else _number("--shoes", shoes, MOST_SHOES)
+    processes = _cores() if workers is None else _number("--workers", workers, MOST_WORKERS)
+    chosen = plan.chosen(faults)
+    shoe = None
+    if replay is not None:
+        if seed is not None or workers is not None:
+            raise CommandError("--replay names its seed and plays in one process: no --seed, no --workers")
+        seed, shoe = _shoe_of(replay)
+        count = run.end_of_block(shoe) if shoes is None else count
+        if shoe > count:
+            raise CommandError(f"--replay {replay}: the campaign had {count} shoes")
+    elif seed is None:
+        seed = str(SystemRandom().randrange(10**9))
+        print(f"cutcard: seed {seed}", file=sys.stderr, flush=True)
+    wanted = run.Campaign(_seed(seed), count, chosen)
+    clock = SystemClock()
+    begun, progress = clock.now(), _Progress(clock.now, wanted)
+    try:
+        with ended_by_signals():
+            if shoe is None:
+                summary = play(wanted, processes, progress)
+            else:
+                with run.journals() as directory:
+                    summary = run.block(wanted, *wanted.block_of(shoe), directory)
+            run.shrink(wanted, summary, progress.tell)
+            progress.end()
+    except WorkerLost as error:
+        raise _Lost(str(error)) from error
+    except KeyboardInterrupt:
+        progress.end()
+        print("cutcard: stopped; nothing is left behind", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print(json.dumps(summary.as_json(wanted.seed)))
+    else:
+        print(summary.as_text(wanted.seed, clock.now() - begun))
+    raise typer.Exit(FINE if summary.clean else FOUND)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _number(option: str, text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise CommandError(f"{option} {text!r}: write a whole number from 1 to {most}")
+    return int(text)
+
+
+def _seed(text: str) -> str:
+    """Any printable text, so that it can be typed again."""
+    if not (0 < len(text) <= LONGEST_SEED and text.isprintable() and text.strip() == text):
+        raise CommandError(f"--seed {text[:LONGEST_SEED]!r}: write 1 to {LONGEST_SEED} printable characters")
+    return text
+
+
+def _shoe_of(replay: str) -> tuple[str, int]:
+    """SEED:SHOE; a seed may hold colons itself."""
+    seed, colon, shoe = replay.rpartition(":")
+    if not colon:
+        raise CommandError(f"--replay {replay!r}: write SEED:SHOE, as the campaign told it")
+    return _seed(seed), _number(f"--replay {replay!r}: SHOE", shoe, MOST_SHOES)
+
+
+class _Progress:
+    """One line a second on stderr once it takes longer than two; on a terminal it overwrites itself."""
+
+    def __init__(self, now: Callable[[], float], campaign: Campaign) -> None:
+        self._now, self._campaign = now, campaign
+        self._next = now() + TELL_AFTER_S
+        self._told = False
+
+    def __call__(self, so_far: Summary) -> None:
+        if self._now() < self._next:
+            return
+        self._next = self._now() + TELL_EVERY_S
+        failures = f"{len(so_far.failures)} failure{'s' * (len(so_far.failures) != 1)}"
+        self.tell(
+            f"{so_far.shoes} of {self._campaign.shoes} shoes: {failures}, "
+            f"{len(so_far.faults)} kinds of fault, {so_far.restarts} restarts"
+        )
+
+    def tell(self, text: str) -> None:
+        from simulators.rig.demo import tell_stderr
+
+        self._told = True
+        tell_stderr(text)
+
+    def end(self) -> None:
+        if self._told and sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,156 @@
+"""The shoes of a campaign, in blocks of three: the unit of work and of replay.
+
+In a block tables are opened one after another. Each gets the plan of its first shoe and plays to the block's
+end; where one stops early, another is opened with the next shoe.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import simulators
+from simulators.rig.campaign import plan as plans
+from simulators.rig.campaign.result import Failure, Outcome, Plan
+from simulators.rig.campaign.shrink import shortest
+from simulators.rig.campaign.summary import Found, Summary, replay_command
+from simulators.rig.campaign.world import Table
+
+BLOCK = 3
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only directories with names of their own are made there
+MOST_SHRUNK = 3
+"""Kinds of failure for which the shortest script is looked for: the first ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """`shoes` are played from `seed`; `faults` are names or layers, None for all and () for none."""
+
+    seed: str
+    shoes: int
+    faults: tuple[str, ...] | None = None
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """First and last shoe of each."""
+        for first in range(1, self.shoes + 1, BLOCK):
+            yield first, min(first + BLOCK - 1, self.shoes)
+
+    def block_of(self, shoe: int) -> tuple[int, int]:
+        last = end_of_block(shoe)
+        return last - BLOCK + 1, min(last, self.shoes)
+
+    def plan(self, first: int, last: int) -> Plan:
+        """The table that is opened with shoe `first`."""
+        return plans.draw(self.seed, first, last - first + 1, self.faults)
+
+    def options(self, last: int) -> Sequence[str]:
+        """What a replay of the block that ends with `last` must be told beside its seed and shoe."""
+        names = () if self.faults is None else ("--faults", ",".join(self.faults) or "none")
+        return (*names, *(() if last % BLOCK == 0 else ("--shoes", str(last))))
+
+
+def end_of_block(shoe: int) -> int:
+    """The last shoe of a whole block with this one."""
+    return shoe + -shoe % BLOCK
+
+
+def block(campaign: Campaign, first: int, last: int, directory: Path) -> Summary:
+    """Play shoes `first` to `last`."""
+    summary, shoe = Summary(), first
+    while shoe <= last:
+        outcome = play(campaign.plan(shoe, last), directory)
+        begun = min(max(outcome.shoes, 1), last - shoe + 1)
+        found = [
+            Found(
+                failure.shoe,
+                shoe,
+                failure.what,
+                replay_command(campaign.seed, failure.shoe, *campaign.options(last)),
+            )
+            for failure in outcome.failures
+        ]
+        summary.add(
+            Summary(
+                begun, outcome.played, 1, outcome.rounds, outcome.cards, outcome.events, outcome.simulated_s,
+                outcome.restarts, +outcome.struck, Counter([outcome.stopped] if outcome.stopped else []),
+                +Counter(outcome.counters.as_dict()), found,
+            )
+        )  # fmt: skip
+        shoe += begun
+    return summary
+
+
+def play(plan: Plan, directory: Path) -> Outcome:
+    """One table, its files removed afterwards. What nobody caught is a failure like any other."""
+    home = directory / str(plan.first)
+    home.mkdir()
+    try:
+        return Table(plan, home).play()
+    except Exception as error:  # noqa: BLE001 - whatever it is: the campaign goes on, and tells it
+        return Outcome(1, failures=[Failure(plan.first, _crash(error, home))])
+    finally:
+        shutil.rmtree(home)
+
+
+def _crash(error: Exception, home: Path) -> str:
+    """What an exception is called, and the newest place of ours in it."""
+    house = Path(simulators.__file__).parents[1]
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if house in Path(frame.filename).parents and frame.line]
+    where = ""
+    if ours:
+        where = f" in {Path(ours[-1].filename).relative_to(house)}, line {ours[-1].lineno}"
+    return f"{type(error).__name__}{where}: {str(error).replace(str(home), 'its journal')}"
+
+
+def shrink(campaign: Campaign, summary: Summary, tell: Callable[[str], None]) -> None:
+    """Put the shortest script to the first failures of each kind."""
+    known: set[str] = set()
+    with journals() as directory:
+        for found in summary.failures:
+            kind = kind_of(found.what)
+            if kind in known or len(known) == MOST_SHRUNK:
+                continue
+            known.add(kind)
+            tell(f"looking for the least that makes shoe {found.shoe} fail")
+            plan = campaign.plan(found.opened, campaign.block_of(found.opened)[1])
+            least = _least(plan, found.shoe, kind, directory)
+            if least is not None:
+                found.table, found.script = least.table, str(least.steps)
+
+
+def _least(plan: Plan, shoe: int, kind: str, directory: Path) -> Plan | None:
+    """The plan with as few shoes and steps as still give this kind of failure; None: it came once only."""
+
+    def fails(tried: Plan) -> bool:
+        return any(kind_of(failure.what) == kind for failure in play(tried, directory).failures)
+
+    until = replace(plan, shoes=shoe - plan.first + 1)
+    if fails(until):
+        plan = until
+    elif not fails(plan):
+        return None
+    steps = shortest(plan.steps, lambda steps: fails(replace(plan, steps=steps)))
+    least = replace(plan, steps=steps)
+    fewer = (replace(least, shoes=shoes) for shoes in range(1, least.shoes))
+    return next((tried for tried in fewer if fails(tried)), least)
+
+
+def kind_of(what: str) -> str:
+    """What two failures have in common: the words up to a colon, without numbers."""
+    return "".join("#" if letter.isdigit() else letter for letter in what.partition(":")[0])
+
+
+@contextmanager
+def journals() -> Iterator[Path]:
+    """A directory for journals, removed afterwards: in memory where there is such a place."""
+    memory = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
+    with tempfile.TemporaryDirectory(prefix="cutcard-", dir=memory) as directory:
+        yield Path(directory)

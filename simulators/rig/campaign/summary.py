@@ -1,0 +1,126 @@
+"""What a campaign found: the contract's JSON, and the same for people.
+
+Nothing in it depends on wall time, on the number of workers or on the version of Python.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+COUNTED = ("invariant_violations", "cards_lost", "cards_counted_twice", "journal_gaps", "unseen_cards_leaked")
+"""What must be zero."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What went wrong in `shoe`, at the table that was opened with shoe `opened`."""
+
+    shoe: int
+    opened: int
+    what: str
+    replay: str
+    table: str = ""
+    script: str = ""
+
+
+@dataclass(slots=True)
+class Summary:
+    """Sums over the tables of some shoes. `shoes` were begun, `played` dealt to their end."""
+
+    shoes: int = 0
+    played: int = 0
+    tables: int = 0
+    rounds: int = 0
+    cards: int = 0
+    events: int = 0
+    simulated_s: float = 0.0
+    restarts: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    stopped: Counter[str] = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)
+    failures: list[Found] = field(default_factory=list)
+
+    def add(self, other: Summary) -> None:
+        for name in ("shoes", "played", "tables", "rounds", "cards", "events", "simulated_s", "restarts"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("faults", "stopped", "counters"):
+            getattr(self, name).update(getattr(other, name))
+        self.failures += other.failures
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Summary:
+        """From what `asdict` made of it, as it comes through a pipe."""
+        made = cls(**plain)
+        made.faults, made.stopped = Counter(made.faults), Counter(made.stopped)
+        made.counters = Counter(made.counters)
+        made.failures = [Found(**found) for found in plain["failures"]]
+        return made
+
+    @property
+    def clean(self) -> bool:
+        return not self.failures and not any(self.counters.values())
+
+    def as_json(self, seed: str) -> dict[str, Any]:
+        """The object of `campaign --json`."""
+        return {
+            "shoes": self.shoes,
+            "seed": seed,
+            "rounds": self.rounds,
+            "cards": self.cards,
+            "faults_injected": dict(sorted(self.faults.items())),
+            "restarts": self.restarts,
+            **{name: self.counters[name] for name in COUNTED},
+            "failures": [_failure(seed, found) for found in self.failures],
+            "played": self.played,
+            "tables": self.tables,
+            "stopped": dict(sorted(self.stopped.items())),
+            "kinds": len(self.faults),
+            "simulated_s": round(self.simulated_s, 1),
+            "events": self.events,
+        }
+
+    def as_text(self, seed: str, wall_s: float) -> str:
+        """The summary for people; `wall_s` is what it took here."""
+        hours, struck = self.simulated_s / 3600, self.faults.total()
+        tables = f"{self.tables} table{'s' * (self.tables != 1)}"
+        rows = [
+            ("shoes", f"{self.shoes} begun, {self.played} dealt to their end, at {tables}"),
+            ("seed", seed),
+            ("rounds", f"{self.rounds}, with {self.cards} cards"),
+            ("faults", f"{struck} struck, of {len(self.faults)} kinds" if struck else "none"),
+            ("restarts", f"{self.restarts} of the daemon"),
+            ("stopped", _counts(self.stopped) or "no table before its time"),
+            *((name.replace("_", " "), str(self.counters[name])) for name in COUNTED),
+            ("failures", str(len(self.failures))),
+            ("time", f"{hours:.1f} h at the tables, {wall_s:.1f} s here"),
+        ]
+        wide = max(len(name) for name, _ in rows)
+        text = "\n".join(f"{name:<{wide}}  {value}" for name, value in rows)
+        return "\n\n".join([text, *map(_told, self.failures)])
+
+
+def replay_command(seed: str, shoe: int, *options: str) -> str:
+    """What to type to play a shoe again."""
+    return shlex.join(["cutcard", "campaign", "--replay", f"{seed}:{shoe}", *options])
+
+
+def _failure(seed: str, found: Found) -> dict[str, Any]:
+    told = {"seed": seed, "shoe": found.shoe, "what": found.what, "replay": found.replay}
+    more = {"table": found.table, "script": found.script}
+    return told | {name: value for name, value in more.items() if value}
+
+
+def _told(found: Found) -> str:
+    lines = [f"shoe {found.shoe}: {found.what}", f"  again: {found.replay}"]
+    if found.table:
+        lines.append(f"  the least that does it, at the table {found.table}:")
+    lines += [f"    {line}" for line in found.script.splitlines()]
+    return "\n".join(lines)
+
+
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))

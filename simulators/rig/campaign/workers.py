@@ -1,0 +1,127 @@
+"""Processes that play blocks side by side. They end with their parent, and leave nothing behind.
+
+A worker reads the first and last shoe of a block as a line, and writes the block's summary as one.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import selectors
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO
+
+from simulators.rig.campaign.run import Campaign, block, journals
+from simulators.rig.campaign.summary import Summary
+
+CHILD = (
+    "import ctypes; ctypes.CDLL(None).prctl(1, 9); from simulators.rig.campaign.workers import work; work()"
+)
+"""A worker is killed when its parent dies (prctl PR_SET_PDEATHSIG)."""
+TELL_S = 1.0
+
+
+class WorkerLost(Exception):
+    """A worker ended by itself; the text says what it was playing."""
+
+
+class Worker:
+    """One process, which plays one block at a time."""
+
+    def __init__(self, campaign: Campaign, directory: Path) -> None:
+        """Start it in a session of its own: Ctrl-C reaches the parent alone, and that ends it."""
+        self.block = (0, 0)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", CHILD, json.dumps(asdict(campaign)), str(directory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    @property
+    def output(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def begin(self, block: tuple[int, int]) -> None:
+        self.block = block
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(b"%d %d\n" % block)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._lost() from None
+
+    def ended(self) -> Summary:
+        """What it played. Blocks until it is told; raises WorkerLost."""
+        line = self.output.readline()
+        if not line.endswith(b"\n"):
+            raise self._lost()
+        return Summary.of(json.loads(line))
+
+    def _lost(self) -> WorkerLost:
+        first, last = self.block
+        return WorkerLost(
+            f"the process that played shoes {first} to {last} ended by itself, with {self._process.wait()}"
+        )
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def _started(campaign: Campaign, directory: Path, count: int) -> Iterator[list[Worker]]:
+    with ExitStack() as stack:
+        workers = []
+        for _ in range(count):
+            workers.append(Worker(campaign, directory))
+            stack.callback(workers[-1].close)
+        yield workers
+
+
+def play(campaign: Campaign, count: int, tell: Callable[[Summary], None]) -> Summary:
+    """All blocks, played by `count` processes; `tell` hears of what is played so far. Raises WorkerLost."""
+    blocks = list(campaign.blocks())
+    coming, done, so_far = iter(blocks), dict[tuple[int, int], Summary](), Summary()
+    with (
+        journals() as directory,
+        _started(campaign, directory, min(count, len(blocks))) as workers,
+        selectors.DefaultSelector() as busy,
+    ):
+        for worker in workers:
+            busy.register(worker.output, selectors.EVENT_READ, worker)
+            worker.begin(next(coming))
+        while busy.get_map():
+            for key, _ in busy.select(TELL_S):
+                worker = key.data
+                summary = done[worker.block] = worker.ended()
+                so_far.add(summary)
+                if (block := next(coming, None)) is not None:
+                    worker.begin(block)
+                else:
+                    busy.unregister(worker.output)
+            tell(so_far)
+    total = Summary()
+    for block in blocks:
+        total.add(done[block])
+    return total
+
+
+def work() -> None:
+    """The life of a worker."""
+    sheet = json.loads(sys.argv[1])
+    faults = sheet.pop("faults")
+    campaign = Campaign(**sheet, faults=None if faults is None else tuple(faults))
+    directory, answers = Path(sys.argv[2]), sys.stdout
+    sys.stdout = sys.stderr  # what anything prints must not be taken for an answer
+    gc.freeze()
+    for line in sys.stdin:
+        first, last = map(int, line.split())
+        print(json.dumps(asdict(block(campaign, first, last, directory))), file=answers, flush=True)
+        gc.collect()
