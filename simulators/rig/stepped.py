@@ -1,4 +1,4 @@
-"""The whole stack in one thread under a virtual clock, over `mem:` and with its journal in memory.
+"""The whole stack in one thread under a virtual clock, over `mem:`, with its journal in memory or in a store.
 
 Everything random comes from the seed; no thread is started and nothing waits for real time.
 """
@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from controller.access import caller
 from controller.daemon import Controller, WatchedPort
-from controller.factlog import MemoryJournal
+from controller.factlog import FactLog, MemoryJournal
 from controller.log import Log
 from controller.notify import Notifier
 from controller.record import Entry
@@ -23,13 +23,14 @@ from controller.table.inputs import Hour, OperatorEvent, Role
 from controller.table.profiles import TableRules
 from devices.base import Resume, Setup
 from devices.registry import load
-from firmware_bridge.clock import VirtualClock
+from firmware_bridge.clock import Clock, VirtualClock
 from firmware_bridge.transports.mem import MemReceiver, MemTransport
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.dealer import Dealer
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.steps import Stuck
 from simulators.rig.view import View
+from simulators.wire.device import WireDevice
 
 SHUFFLER, READER = "managed-shuffler", "hole-card-reader"
 STALLED_S = 3600.0
@@ -38,8 +39,33 @@ HOUR, DAY = 500_000, "2027-01-15"
 """The hour and the gaming day in which everything is played here: no wall clock is asked."""
 
 
+class Store(Protocol):
+    """Where the journal lies."""
+
+    def open(self, clock: Clock, random: Random) -> FactLog:
+        """The journal for one more start of the daemon; whatever ids are new come from `random`."""
+
+
+class InMemory:
+    """A journal that outlives the daemon, but not the process."""
+
+    def __init__(self) -> None:
+        self._past: MemoryJournal | None = None
+
+    def open(self, clock: Clock, random: Random) -> MemoryJournal:
+        boot, past = random.randbytes(16), self._past
+        new = {} if past is not None else {"journal_id": random.randbytes(16), "key": random.randbytes(32)}
+        self._past = MemoryJournal(clock, boot_id=boot, past=past, **new)
+        return self._past
+
+
 class Stepped:
-    """One table. `outputs` collects every line that leaves it when `listen` is set (for non-interference)."""
+    """One table. `outputs` collects every line that leaves it when `listen` is set (for non-interference).
+
+    `line` may put a device behind a line that can be bad. `between` is called between any two things that
+    happen, and `hear` gets each fact and answer that leaves. While `restless` holds, polls are waited for
+    also when nothing is to come. `recovered` is the state that the journal held at the last start.
+    """
 
     def __init__(
         self,
@@ -51,26 +77,27 @@ class Stepped:
         made: Sequence[bool] | None = None,
         log: Log | None = None,
         devices: Callable[[Mapping[str, Commander]], Mapping[str, Commander]] = lambda ports: ports,
+        store: Store | None = None,
+        line: Callable[[str, WireDevice], WireDevice] = lambda _name, wire: wire,
     ) -> None:
         self.rules = rules
         self.clock = VirtualClock()
         self.felt = Felt(rules, seed, shoe=shoe)
         self.view = View()
         self.dealer = Dealer(self.felt, self.view, seed, shoes, made=made)
-        self.hosts = {name: MemoryHost(wire, name) for name, wire in self.felt.wires.items()}
+        self.hosts = {name: MemoryHost(line(name, wire), name) for name, wire in self.felt.wires.items()}
         self.outputs: list[str] | None = None
+        self.between: Callable[[], None] = lambda: None
+        self.hear: Callable[[str, Mapping[str, Any]], None] = lambda _what, _line: None
+        self.restless: Callable[[], bool] = lambda: False
         self._drivers = {rules.shuffler: SHUFFLER, rules.reader: READER, rules.shoe: shoe}
         self._seed = seed
         self._random = Random(f"{seed}/daemon")
         self._log = log
         self._devices = devices
         self._who = caller(0, 0)
-        self.journal = MemoryJournal(
-            self.clock,
-            boot_id=self._random.randbytes(16),
-            journal_id=self._random.randbytes(16),
-            key=self._random.randbytes(32),
-        )
+        self.store = store or InMemory()
+        self.journal = self.store.open(self.clock, self._random)
         self.boots = 0
         self._boot()
 
@@ -81,7 +108,7 @@ class Stepped:
         log = self._log or quiet_log()
         self.service = Service(self.rules, self.journal, {}, log=log)
         self.controller = Controller(self.service, self.clock, Notifier({}), log)
-        state = self.service.recover()
+        self.recovered = state = self.service.recover()
         ports: dict[str, WatchedPort] = {}
         for name, host in self.hosts.items():
             known = state.device(name)
@@ -107,7 +134,7 @@ class Stepped:
 
     def restart(self) -> None:
         """A new daemon on the old journal; the dealer sends again what was not answered."""
-        self.journal = MemoryJournal(self.clock, boot_id=self._random.randbytes(16), past=self.journal)
+        self.journal = self.store.open(self.clock, self._random)
         self._boot()
         if request := self.dealer.reconnected():
             self.request(request)
@@ -154,7 +181,8 @@ class Stepped:
         self.outputs = []
         return self.outputs
 
-    def _say(self, what: str, line: Any) -> None:
+    def _say(self, what: str, line: Mapping[str, Any]) -> None:
+        self.hear(what, line)
         if self.outputs is not None:
             self.outputs.append(f"{what} {json.dumps(line)}")
 
@@ -170,11 +198,15 @@ class Stepped:
         busy = False
         for host in self.hosts.values():
             host.pump(self.clock.now())
+        self.between()
         for port in self.controller.ports.values():
             busy |= port.step(0)
+            self.between()
         before = self.journal.last_seq
         self.controller.finish()
+        self.between()
         for request in self.dealer.turn(self.clock.now()) if dealer else ():
+            self.between()
             self.request(request)
             self.controller.finish()
             busy = True
@@ -189,7 +221,7 @@ class Stepped:
                 if self.view.seq != seq:
                     progress = self.clock.now()
             elif not self.dealer.done:
-                self._pass_time()
+                self.pass_time()
                 if self.clock.now() - progress > STALLED_S:
                     raise Stuck(f"nothing happens any more; waiting for {self.dealer.doing}")
             elif until is not None and not until():
@@ -207,10 +239,15 @@ class Stepped:
                 return
             self.clock.advance(max(due - self.clock.now(), 0.0))
 
-    def _pass_time(self) -> None:
-        """To the next thing that happens by itself. When all is journaled, polls need not be waited for."""
+    def pass_time(self) -> None:
+        """To the next thing that happens by itself. When all is journaled, polls need not be waited for.
+
+        Raises Stuck when nothing will ever happen.
+        """
         now, dealer = self.clock.now(), self.dealer
-        if dealer.quiet:
+        if dealer.quiet and self.restless():
+            due = min(self._due() if dealer.wake is None else [*self._due(), dealer.wake], default=None)
+        elif dealer.quiet:
             times = [host.device.machine.deadline() for host in self.hosts.values()] + [dealer.wake]
             due = min((t for t in times if t is not None), default=None)
         else:
@@ -226,7 +263,9 @@ class Stepped:
 
 
 def _event(request: Mapping[str, Any], who: str, roles: frozenset[Role]) -> OperatorEvent:
-    args = {name: value for name, value in request.items() if name not in ("do", "id")}
+    args = {name: value for name, value in request.items() if name not in ("do", "id", "by")}
+    if "by" in request:
+        who, roles = request["by"], frozenset({Role(request["by"])})
     return OperatorEvent(request["do"], args, who, roles, request["id"])
 
 
