@@ -10,7 +10,8 @@ from typing import Any
 from simulators.models.cards import Card, Item, Stack
 from simulators.models.machine import CannotDo
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import SECONDS_PER_DECK, Report, new_deck_order
+from simulators.models.shuffler import SECONDS_PER_DECK, Report
+from simulators.models.shuffles import new_deck_order
 
 SLOTS = 38
 

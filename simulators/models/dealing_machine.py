@@ -8,7 +8,7 @@ from random import Random
 
 from simulators.models.cards import Card, Item, Stack
 from simulators.models.machine import CannotDo, Machine
-from simulators.models.shuffler import shelf_pass
+from simulators.models.shuffles import shelf_pass
 
 SHUFFLE_S = 20.0
 CARD_S = 0.8

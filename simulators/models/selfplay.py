@@ -7,6 +7,7 @@ from random import Random
 from simulators.models.baccarat import Baccarat
 from simulators.models.cards import Card, CuttingCard, Stack
 from simulators.models.continuous import ContinuousShuffler
+from simulators.models.machine import CannotDo
 from simulators.models.shoe import Shoe
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.table import DiscardRack
@@ -42,7 +43,10 @@ class SelfPlay:
         if self.shoe.empty or (self._last_round and self._game.between_rounds):
             self.change_shoe()
             return
-        item = self.shoe.draw()
+        try:
+            item = self.shoe.draw()
+        except CannotDo:  # it sticks: pull again later
+            return
         if item is None:
             return
         self.discards.put([item])
@@ -110,7 +114,10 @@ class ContinuousPlay:
             self._deal()
 
     def _deal(self) -> None:
-        card = self.machine.draw()
+        try:
+            card = self.machine.draw()
+        except CannotDo:  # it sticks: pull again later
+            return
         self._lying.add([] if card is None else [card])
         if len(self._lying) == self.DEALT and len(self._resting):
             self.machine.put_in(Stack(self._resting.give()))

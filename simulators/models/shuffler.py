@@ -1,19 +1,26 @@
-"""A shelf shuffler for one batch: random shelf, above or below at random, shelves stacked."""
+"""A shuffler for one batch: cards go in, a cycle of its mechanism orders them, the batch comes out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
+from math import inf
 from random import Random
 from typing import Any
 
-from simulators.models.cards import RANKS, SUITS, Card, Item, Stack
+from simulators.models.cards import Card, Item, Stack
 from simulators.models.machine import CannotDo, Machine
+from simulators.models.shuffles import Mechanism, new_deck_order, shelves
+from simulators.models.sleight import other_colour, stranger, tamper
 
 SECONDS_PER_DECK = 22.0
-_NEW_DECK_PLACE = {rank + suit: place for place, (suit, rank) in enumerate(product(SUITS, RANKS))}
+"""A pass takes so long a deck."""
+RETRY_S, ATTEMPTS = 2.0, 3
+"""A jam is tried again every so many seconds, so many times."""
+POWER_OFF_S = 0.2
+USUAL = shelves()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,52 +36,37 @@ class Report:
     unread: int
 
 
-def shelf_pass(cards: Sequence[Card], shelves: int, random: Random) -> list[Card]:
-    """One pass (first card = top): dealt from the bottom, each to a random shelf, above or below."""
-    above: list[list[Card]] = [[] for _ in range(shelves)]
-    below: list[list[Card]] = [[] for _ in range(shelves)]
-    for card in reversed(cards):
-        lane = int(random.random() * 2 * shelves)
-        (above if lane & 1 else below)[lane >> 1].append(card)
-    out: list[Card] = []
-    for upper, lower in zip(above, below, strict=True):
-        out.extend(reversed(upper))
-        out.extend(lower)
-    return out
-
-
-def new_deck_order(cards: Sequence[Card]) -> list[Card]:
-    """Deck behind deck, each from the ace of the first suit to the king of the last."""
-    copies: Counter[str] = Counter()
-    keyed = []
-    for card in cards:
-        keyed.append((copies[card.face], _NEW_DECK_PLACE[card.face], card.serial, card))
-        copies[card.face] += 1
-    return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:3])]
-
-
-class ShelfShuffler(Machine):
+class BatchShuffler(Machine):
     """Holds one batch: load, start, (shuffling), release, take; or open the door and lift the cards out.
 
     `cycle` is the hard counter: it survives power loss. Everything else about a cycle is lost without power.
-    `settings` are kept. Traps: leave_inside (value cards), no_start, jam, power_cut (value s off),
-    wrong_back (value colour) at each load.
+    `settings` are kept. `misread` is the probability that a card is not read. `wear` tells how fast it wears
+    out: each cycle since `maintain()` makes the next ones slower by this part, and jams and unread cards
+    likelier.
+
+    Traps, counted per cycle: no_start; leave_inside (value cards, 16, stay in the input); stuck (value cards,
+    1, fall where no sensor is, until all is lifted out); jam (value place; the cycle is void); recovered_jam
+    (freed at attempt value, 2; a card goes into the overflow); power_cut (value s off); freeze (a dip that
+    stops the motors and not the firmware: it shuffles for ever); unreadable (value cards, 1); double_feed
+    (value cards, 1, pass the reader under others); miscount (the report's count is too high by value, 1).
+    Per release: power_cut_out (value cards are out, half of them, when the power goes); miscount_out (value
+    cards, 1, more are told than come out). Per load: wrong_back (value colour) and those of `tamper`.
     """
 
     def __init__(
         self,
         random: Random,
         *,
-        shelves: int = 38,
-        passes: int = 1,
+        mechanism: Mechanism = USUAL,
         decks: int = 6,
         cycle: int = 0,
         misread: float = 0.0,
+        wear: float = 0.0,
         now: float = 0.0,
         boot: int = 1,
     ) -> None:
         super().__init__(now=now, boot=boot)
-        self.shelves, self.passes, self.misread = shelves, passes, misread
+        self.mechanism, self.misread, self.wear = mechanism, misread, wear
         self.cycle = cycle
         self.settings: dict[str, Any] = {
             "decks": decks,
@@ -87,17 +79,21 @@ class ShelfShuffler(Machine):
         self.report: Report | None = None
         self._random = random
         self._cards: list[Card] = []  # inside, in no completed order
+        self._overflow: list[Card] = []  # inside, they found no way into the mechanism
+        self._lost: list[Card] = []  # inside, and no sensor sees them
         self._ready: list[Card] = []  # inside, a completed batch
         self._tray: list[Card] = []
         self._token: bytes | None = None  # of the running cycle, or of the completed batch that waits
         self._spent: set[bytes] = set()
+        self._began_at = now
         self._ends_at: float | None = None
-        self._breaks: list[tuple[float, str, Any]] = []
+        self._breaks: list[tuple[float, Callable[[], None]]] = []
+        self._used = 0
 
     @property
     def inside(self) -> int:
-        """Cards in the machine, wherever they are; the output tray is outside."""
-        return len(self._cards) + len(self._ready)
+        """Cards in the machine, wherever its sensors see them; the output tray is outside."""
+        return len(self._cards) + len(self._overflow) + len(self._ready)
 
     @property
     def token(self) -> bytes | None:
@@ -115,10 +111,20 @@ class ShelfShuffler(Machine):
             return "done"
         return "loaded" if self.inside else "empty"
 
+    @property
+    def worn(self) -> float:
+        """How much slower it is than after maintenance."""
+        return self.wear * self._used
+
+    def fed_at(self, count: int) -> float | None:
+        """When so many cards of the running cycle have left the input; None when they never will."""
+        if self._ends_at in (None, inf) or not 0 < count <= len(self._cards):
+            return None
+        return self._began_at + (self._ends_at - self._began_at) * count / len(self._cards)
+
     def contents(self) -> Iterator[Item]:
-        yield from self._cards
-        yield from self._ready
-        yield from self._tray
+        for place in (self._cards, self._overflow, self._lost, self._ready, self._tray):
+            yield from place
 
     # What hands do
 
@@ -128,11 +134,16 @@ class ShelfShuffler(Machine):
             raise CannotDo("state", f"no room: the machine is {self.state}")
         cards = stack.give_cards()
         if cards and (trap := self.traps.sprung("wrong_back")):
-            old = cards[0]
-            colour = trap.value or ("blue" if old.back != "blue" else "red")
-            cards[0] = Card(-old.serial, old.rank, old.suit, colour)
-            self.sleeve.add([old])
-        self._cards.extend(cards)
+            self.sleeve.add(cards[:1])
+            cards[0] = stranger(cards[0], back=trap.value or other_colour(cards[0]))
+        pile = Stack(cards)
+        tamper(pile, self.traps, self.sleeve, self._random)
+        self._cards.extend(pile.give_cards())
+
+    def slip_out(self, count: int) -> Stack:
+        """Take so many cards back out of the input; nobody is told."""
+        taken, self._cards = self._cards[:count], self._cards[count:]
+        return Stack(taken)
 
     def take(self) -> Stack:
         """Take what was let out into the tray."""
@@ -154,21 +165,31 @@ class ShelfShuffler(Machine):
                 self.clear_jam()
 
     def lift_out_by_hand(self, count: int | None = None) -> Stack:
-        """Reach in and lift out all cards, or the first `count`; a completed batch is none any more."""
+        """Reach in and lift out all cards, lost ones too, or the first `count` of those that are seen.
+
+        A completed batch is none any more.
+        """
         if not self.door_open:
             raise CannotDo("door", "the door is closed")
-        cards = self._ready + self._cards
-        count = len(cards) if count is None else min(count, len(cards))
-        self._ready, self._cards = [], cards[count:]
+        found = []
+        if count is None:
+            found, self._lost = self._lost, []
         self._retire()
+        self._unpack()
+        count = min(self.inside, self.inside if count is None else count)
+        taken, self._cards = self._cards[:count], self._cards[count:]
         if count:
             self._happen("let_out", count=count, inside=self.inside, token=None)
-        return Stack(cards[:count])
+        return Stack([*taken, *found])
 
     def clear_jam(self) -> None:
         if self.jammed:
             self.jammed = False
             self._happen("fault", code="7", name="jam", on=False)
+
+    def maintain(self) -> None:
+        """New rollers and clean sensors: it works as when it was new."""
+        self._used = 0
 
     # What the panel or the host asks for
 
@@ -189,14 +210,11 @@ class ShelfShuffler(Machine):
         if self.traps.sprung("no_start"):
             return self.cycle + 1
         self._retire()
-        self._cards, self._ready = self._ready + self._cards, []
+        self._unpack()
         self._token = token
         self.cycle += 1
-        duration = SECONDS_PER_DECK * len(self._cards) / 52 * self.passes
-        self._ends_at = self.now + duration
-        for name in ("jam", "power_cut"):
-            if trap := self.traps.sprung(name):
-                self._breaks.append((self.now + duration / 2, name, trap.value))
+        self._plan()
+        self._used += 1
         self._happen("cycle_started", cycle=self.cycle, token=token)
         return self.cycle
 
@@ -217,32 +235,81 @@ class ShelfShuffler(Machine):
             raise CannotDo("door", "the door is open")
         if self._tray:
             raise CannotDo("state", "the tray is not empty")
+        if trap := self.traps.sprung("power_cut_out"):
+            out = len(self._ready) // 2 if trap.value is None else int(trap.value)
+            self._tray, self._ready = self._ready[:out], self._ready[out:]
+            self.power_cut(POWER_OFF_S)
+            return len(self._tray), self.inside
         self._tray, self._ready = self._ready, []
         self._retire()
-        self._happen("let_out", count=len(self._tray), inside=self.inside, token=token)
-        return len(self._tray), self.inside
+        told = len(self._tray)
+        if trap := self.traps.sprung("miscount_out"):
+            told += int(trap.value or 1)
+        self._happen("let_out", count=told, inside=self.inside, token=token)
+        return told, self.inside
 
     # What happens by itself
+
+    def _plan(self) -> None:
+        """When the cycle that begins now ends, and what breaks into it half way."""
+        duration = SECONDS_PER_DECK * len(self._cards) / 52 * self.mechanism.passes * (1 + self.worn)
+        self._began_at, self._ends_at = self.now, self.now + duration
+        half = self.now + duration / 2
+        if trap := self.traps.sprung("jam"):
+            self._plan_jam(half, trap.value or "transport", ATTEMPTS + 1)
+        if trap := self.traps.sprung("recovered_jam"):
+            self._plan_jam(half, "transport", int(trap.value or 2))
+        if self.worn and self._random.random() < self.worn:
+            self._plan_jam(half, "transport", 1 + int(self._random.random() * (ATTEMPTS + self.worn)))
+        if trap := self.traps.sprung("power_cut"):
+            off = POWER_OFF_S if trap.value is None else trap.value
+            self._breaks.append((half, partial(self.power_cut, off)))
+        if self.traps.sprung("freeze"):
+            self._breaks.append((half, self.freeze))
+        self._breaks.sort(key=lambda planned: planned[0])
+
+    def _plan_jam(self, at: float, place: str, freed: int) -> None:
+        """Cards jam and come free at attempt `freed`, if that many are made; the cycle ends later."""
+        assert self._ends_at is not None
+        attempts = min(freed, ATTEMPTS)
+        for attempt in range(1, attempts + 1):
+            tried = partial(self._happen, "jam", place=place, attempt=attempt)
+            self._breaks.append((at + RETRY_S * (attempt - 1), tried))
+        after = self._overflows if freed <= ATTEMPTS else self._give_up
+        self._breaks.append((at + RETRY_S * attempts, after))
+        self._ends_at += RETRY_S * attempts
 
     def _next_by_itself(self) -> float | None:
         if self._ends_at is None:
             return None
-        return min([self._ends_at, *(at for at, _, _ in self._breaks)])
+        if self._breaks:
+            return self._breaks[0][0]
+        return None if self._ends_at == inf else self._ends_at
 
     def _happen_by_itself(self) -> None:
         if self._breaks:
-            _, name, value = self._breaks.pop(0)
-            if name == "jam":
-                self.jam(value or "transport")
-            else:
-                self.power_cut(0.2 if value is None else value)
+            _, act = self._breaks.pop(0)
+            act()
         else:
             self._complete()
 
-    def jam(self, place: str = "transport", attempts: int = 3) -> None:
+    def jam(self, place: str = "transport", attempts: int = ATTEMPTS) -> None:
         """Cards get stuck; the machine tries `attempts` times and gives up. A running cycle is void."""
         for attempt in range(1, attempts + 1):
             self._happen("jam", place=place, attempt=attempt)
+        self._give_up()
+
+    def freeze(self) -> None:
+        """The power dips below what the motors need: a running cycle never ends, and all else works."""
+        if self._ends_at is not None:
+            self._ends_at = inf
+            self._breaks.clear()
+
+    def _overflows(self) -> None:
+        """The card that jammed goes aside, and comes out with the batch."""
+        self._overflow.append(self._cards.pop(len(self._cards) // 2))
+
+    def _give_up(self) -> None:
         if self._ends_at is not None:
             self._void("jam")
         self.jammed = True
@@ -253,29 +320,39 @@ class ShelfShuffler(Machine):
         if trap := self.traps.sprung("leave_inside"):
             left = min(int(trap.value or 16), len(self._cards))
         passing, self._cards = self._cards[: len(self._cards) - left], self._cards[len(self._cards) - left :]
+        if trap := self.traps.sprung("stuck"):
+            lost = min(int(trap.value or 1), len(passing))
+            self._lost += passing[:lost]
+            passing = passing[lost:]
         if self.settings["mode"] == "sort":
             self._ready = new_deck_order(passing)
         else:
-            for _ in range(self.passes):
-                passing = shelf_pass(passing, self.shelves, self._random)
-            self._ready = passing
+            self._ready = self.mechanism.order(passing, self._random)
+        for card in self._overflow:
+            self._ready.insert(0 if self._random.random() < 0.5 else len(self._ready), card)
+        self._overflow = []
         self._ends_at = None
         assert self._token is not None
         self.report = self._read(self._token)
         self._happen("cycle_completed", report=self.report)
 
     def _read(self, token: bytes) -> Report:
+        hidden, blind, more = (
+            int(trap.value or 1) if (trap := self.traps.sprung(name)) else 0
+            for name in ("double_feed", "unreadable", "miscount")
+        )
+        seen = self._ready[hidden:]
+        misread = min(1.0, self.misread + self.worn / 10)
         faces: Counter[str] = Counter()
-        backs: Counter[str] = Counter()
         unread = 0
-        for card in self._ready:
-            if not self.settings["recognition"] or (self.misread and self._random.random() < self.misread):
+        for place, card in enumerate(seen):
+            missed = place < blind or not self.settings["recognition"]
+            if missed or (misread and self._random.random() < misread):
                 unread += 1
             else:
                 faces[card.face] += 1
-            if self.settings["recognition"]:
-                backs[card.back] += 1
-        return Report(self.cycle, token, len(self._ready), self.settings["mode"], faces, backs, unread)
+        backs = Counter(card.back for card in seen if self.settings["recognition"])
+        return Report(self.cycle, token, len(seen) + more, self.settings["mode"], faces, backs, unread)
 
     def _void(self, cause: str) -> None:
         self._retire()
@@ -292,6 +369,14 @@ class ShelfShuffler(Machine):
     def _forget(self) -> None:
         self._retire()
         self._spent.clear()
-        self._cards, self._ready = self._ready + self._cards, []
+        self._unpack()
         self.report = None
         self.jammed = False
+
+    def _unpack(self) -> None:
+        """Whatever lies in the machine is in no order that counts."""
+        self._cards = self._ready + self._overflow + self._cards
+        self._ready, self._overflow = [], []
+
+
+ShelfShuffler = BatchShuffler

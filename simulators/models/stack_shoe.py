@@ -83,8 +83,13 @@ class StackShoe(Shoe):
             self._stop()
             return
         locked, self.locked = self.locked, False  # a stack that began is not stopped by the lock
-        item = super().draw()
-        self.locked = locked
+        try:
+            item = super().draw()
+        except CannotDo:
+            self._due = self._stuck_until
+            return
+        finally:
+            self.locked = locked
         self._tray.add([] if item is None else [item])
         self._left = 0 if self.empty else self._left - 1
         self._due = self.now + CARD_S if self._left else None

@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from simulators.models.cards import Card, CuttingCard, Stack, make_batch
 from simulators.models.machine import CannotDo
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler, new_deck_order, shelf_pass
+from simulators.models.shuffler import BatchShuffler
+from simulators.models.shuffles import new_deck_order, shelf_pass
 from simulators.models.table import DiscardRack, Layout, World
 from simulators.wire import cbor, console
 from simulators.wire.angel_eye import AngelEye
@@ -97,7 +98,7 @@ class Table(RuleBasedStateMachine):
         red, blue = make_batch("red", 1), make_batch("blue", 1, first_serial=100)
         random = Random(1)
         self.hands, self.other = Stack(red), Stack(blue)
-        self.shoe, self.shuffler = Shoe(random), ShelfShuffler(random)
+        self.shoe, self.shuffler = Shoe(random), BatchShuffler(random)
         self.rack, self.layout = DiscardRack(), Layout(3)
         self.shuffler.traps.set("leave_inside", 2, 5)
         self.shuffler.traps.set("jam", 3)

@@ -14,14 +14,15 @@ from simulators.models.cards import Card, CuttingCard, Stack, make_batch
 from simulators.models.machine import CannotDo
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler, shelf_pass
+from simulators.models.shuffler import BatchShuffler
+from simulators.models.shuffles import shelf_pass, shelves
 from simulators.models.table import CardsAstray, DiscardRack, Layout, World
 
 TOKEN, OTHER = bytes(range(16)), bytes(16)
 
 
-def loaded_shuffler(decks: int = 1, **options) -> ShelfShuffler:
-    shuffler = ShelfShuffler(Random(1), **options)
+def loaded_shuffler(decks: int = 1, **options) -> BatchShuffler:
+    shuffler = BatchShuffler(Random(1), **options)
     shuffler.load(Stack(make_batch("red", decks)))
     return shuffler
 
@@ -62,7 +63,7 @@ def test_one_pass_of_ten_shelves_has_the_published_valleys():
 
 def test_two_passes_of_ten_shelves_look_like_two_hundred_shelves():
     random = Random(8)
-    shuffler = ShelfShuffler(random, shelves=10, passes=2)
+    shuffler = BatchShuffler(random, mechanism=shelves(10, passes=2))
     counts = []
     for number in range(400):
         shuffler.load(Stack(make_batch("red", 1, first_serial=0)))
@@ -96,7 +97,7 @@ def test_a_cycle_takes_22_seconds_a_deck_and_keeps_the_cards():
 
 
 def test_sort_mode_gives_new_deck_order_and_says_so():
-    shuffler = ShelfShuffler(Random(1))
+    shuffler = BatchShuffler(Random(1))
     cards = make_batch("red", 2)
     Random(3).shuffle(cards)
     shuffler.load(Stack(cards))
@@ -134,7 +135,7 @@ def test_tokens_start_once_and_release_once():
 
 
 def test_start_needs_cards_and_a_closed_door():
-    shuffler = ShelfShuffler(Random(1))
+    shuffler = BatchShuffler(Random(1))
     with pytest.raises(CannotDo) as no:
         shuffler.start(TOKEN)
     assert no.value.why == "cards"
@@ -192,7 +193,7 @@ def test_a_jam_voids_the_cycle_until_the_cards_are_lifted_out():
     shuffler.advance(100)
     assert shuffler.state == "fault"
     assert kinds(shuffler) == ["cycle_started", "jam", "jam", "jam", "cycle_aborted", "fault"]
-    assert shuffler.happenings[-1].at == 11.0
+    assert [h.at for h in shuffler.happenings] == [0.0, 11.0, 13.0, 15.0, 17.0, 17.0]
     with pytest.raises(CannotDo) as no:
         shuffler.start(OTHER)
     assert no.value.why == "jam"
@@ -261,7 +262,7 @@ def test_lifting_cards_out_of_a_finished_batch_spends_its_token():
 def test_the_cutting_card_does_not_go_into_the_shuffler():
     stack = Stack(make_batch("red", 1))
     stack.insert_cutting_card(CuttingCard(), behind=13)
-    shuffler = ShelfShuffler(Random(1))
+    shuffler = BatchShuffler(Random(1))
     with pytest.raises(ValueError, match="cutting card"):
         shuffler.load(stack)
     assert len(stack) == 52
@@ -352,7 +353,7 @@ def test_census_finds_each_card_once_or_complains():
     red, blue = make_batch("red", 1), make_batch("blue", 1, first_serial=100)
     shoe, rack, layout = Shoe(Random(1)), DiscardRack(), Layout(7)
     hands = Stack(red)
-    shuffler = ShelfShuffler(Random(2))
+    shuffler = BatchShuffler(Random(2))
     world = World(
         {"A": red, "B": blue},
         {"hands": hands, "shoe": shoe, "rack": rack, "layout": layout, "shuffler": shuffler},
