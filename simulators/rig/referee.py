@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from controller.table.profiles import Burn
@@ -19,7 +20,8 @@ class Referee:
 
     `alternates`: no batch may be in two shoes in a row. `cuts`: each is cut. `goes_on`: the rack that was
     shuffled in a round is dealt to its end, where elsewhere it finishes that round alone (R-35, casino nights
-    apart).
+    apart). Where `excused` says so, something is no violation. `drawn_to` is where each card went, and which
+    card of that hand it was in its round; `counts` is how often the controller's belief was compared.
     """
 
     def __init__(
@@ -36,6 +38,9 @@ class Referee:
         self.violations: list[str] = []
         self.shoes: list[str] = []
         self.cards = 0
+        self.counts = 0
+        self.drawn_to: list[tuple[str, int]] = []
+        self.excused: Callable[[str, str], bool] = lambda _kind, _detail: False
         self._world = world
         self._batch_of = batch_of
         self._plays_first_card, self._alternates, self._burn = plays_first_card, alternates, burn
@@ -47,8 +52,12 @@ class Referee:
         self._in_round = False
         self._dealt = 0
         self._closing = ""
+        self._hands: Counter[str] = Counter()
+        self._looked = False
 
     def violation(self, kind: str, detail: str) -> None:
+        if self.excused(kind, detail):
+            return
         key = (len(self.shoes), kind)
         if key not in self._told:
             self._told.add(key)
@@ -82,6 +91,8 @@ class Referee:
                     "mixed batches", f"{' and '.join(names)} loaded in a round of {self.shoes[-1]}"
                 )
             return
+        if self._in_round:
+            self.violation("swapped in a round", f"{' and '.join(names)} loaded before the round was over")
         self.shoes.append(names[0] if names else "?")
         self._burned, self._closing = self._burn is not Burn.EACH_LOAD, ""
 
@@ -95,12 +106,19 @@ class Referee:
             self.violation("round after the cutting card", "a round began although the shoe had to end")
         if self._closing == "one more":
             self._closing = "this"
-        self._in_round, self._dealt = True, 0
+        self._in_round, self._dealt, self._looked = True, 0, False
+        self._hands.clear()
         if self._burn is Burn.EACH_ROUND:
             self._burned = False
 
     def round_over(self) -> None:
         self._in_round = False
+
+    def looked(self, up: Card) -> None:
+        """The dealer's cards were slid into the hole-card reader."""
+        if self._looked or not self._in_round or up.rank not in "ATJQK":
+            self.violation("reader", "it was used again, out of a round, or without an ace or ten")
+        self._looked = True
 
     def drawn(self, item: Item, place: str) -> None:
         """`item` left the shoe and went to `place`."""
@@ -108,6 +126,8 @@ class Referee:
             self._cutting_card()
             return
         self.cards += 1
+        self._hands[place] += 1
+        self.drawn_to.append((place, self._hands[place]))
         if not self._burned and place != BURN:
             self.violation("burn missed", f"the first card went to {place}")
         self._burned = True
@@ -144,6 +164,7 @@ class Referee:
 
     def check(self, custody: Mapping[str, Mapping[str, int]] | None = None) -> None:
         """Count all cards; with `custody` (batch -> place -> cards) compare the controller's belief."""
+        self.counts += custody is not None
         try:
             census = self._world.census()
         except CardsAstray as error:
