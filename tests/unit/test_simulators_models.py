@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 from random import Random
-from statistics import fmean
 
 import pytest
 
@@ -15,7 +14,7 @@ from simulators.models.machine import CannotDo
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import BatchShuffler
-from simulators.models.shuffles import shelf_pass, shelves
+from simulators.models.shuffles import Mechanism, insertion, riffles, shelves
 from simulators.models.table import CardsAstray, DiscardRack, Layout, World
 
 TOKEN, OTHER = bytes(range(16)), bytes(16)
@@ -31,10 +30,6 @@ def kinds(machine) -> list[str]:
     return [happening.kind for happening in machine.happenings]
 
 
-def valleys(order: list[int]) -> int:
-    return sum(order[k - 1] > order[k] < order[k + 1] for k in range(1, len(order) - 1))
-
-
 def test_a_batch_is_new_decks_behind_each_other():
     batch = make_batch("red", 6, first_serial=100)
     assert len(batch) == 312
@@ -45,34 +40,16 @@ def test_a_batch_is_new_decks_behind_each_other():
     assert batch[0].face == batch[52].face
 
 
-def test_one_pass_of_ten_shelves_has_the_published_valleys():
-    """At most m-1 valleys; mean 8.6308, sd .554 for 52 cards (bound: 4 standard errors).
-
-    Descents have mean 25.5 only while above and below are equally likely; the top card stays in 5.05 %.
-    """
-    random = Random(7)
-    deck = make_batch("red", 1, first_serial=0)
-    orders = [[card.serial for card in shelf_pass(deck, 10, random)] for _ in range(1500)]
-    counts = [valleys(order) for order in orders]
-    assert max(counts) == 9
-    assert fmean(counts) == pytest.approx(8.6308, abs=4 * 0.554 / 1500**0.5)
-    descents = [sum(a > b for a, b in pairwise(order)) for order in orders]
-    assert fmean(descents) == pytest.approx(25.5, abs=0.4)
-    assert fmean(order[0] == 0 for order in orders) == pytest.approx(0.0505, abs=0.023)
-
-
-def test_two_passes_of_ten_shelves_look_like_two_hundred_shelves():
-    random = Random(8)
-    shuffler = BatchShuffler(random, mechanism=shelves(10, passes=2))
-    counts = []
-    for number in range(400):
-        shuffler.load(Stack(make_batch("red", 1, first_serial=0)))
-        token = number.to_bytes(16)
-        shuffler.start(token)
-        shuffler.advance(shuffler.now + 44)
-        shuffler.release(token)
-        counts.append(valleys([card.serial for card in shuffler.take().give_cards()]))
-    assert fmean(counts) == pytest.approx(16.6277, abs=4 * 1.535 / 400**0.5)
+@pytest.mark.parametrize("mechanism", [shelves(10, passes=2), insertion(), riffles(passes=3)])
+def test_a_cycle_is_the_order_of_its_mechanism(mechanism: Mechanism):
+    """The laws of the mechanisms themselves: tests/properties/test_shuffle_laws.py."""
+    shuffler, cards = BatchShuffler(Random(7), mechanism=mechanism), make_batch("red", 1)
+    shuffler.load(Stack(cards))
+    shuffler.start(TOKEN)
+    assert shuffler.deadline() == 22 * mechanism.passes
+    shuffler.advance(100)
+    shuffler.release(TOKEN)
+    assert shuffler.take().give_cards() == mechanism.order(cards, Random(7))
 
 
 def test_a_cycle_takes_22_seconds_a_deck_and_keeps_the_cards():
