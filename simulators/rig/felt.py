@@ -36,7 +36,7 @@ def _wire_of(shoe: Shoe, driver: str, decks: int) -> ShoeWire:
         return ManagedContinuous(shoe)
     if isinstance(shoe, StackShoe):
         return ManagedStackShoe(shoe)
-    return BeeTek(shoe) if driver == BEE_TEK else ManagedShoe(shoe, decks=decks)
+    return BeeTek(shoe, paced=False) if driver == BEE_TEK else ManagedShoe(shoe, decks=decks)
 
 
 class _Piles:

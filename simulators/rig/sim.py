@@ -32,7 +32,7 @@ from simulators.models.verifier import Verifier, programs
 from simulators.rig.live import STRIKE
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
-from simulators.wire.bee_tek import BYTE_S, BeeTek
+from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice, earliest
 from simulators.wire.framings import CONSOLE, PACKETS
 from simulators.wire.gat import GatDevice
@@ -104,7 +104,7 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
     if device == "barcode-hid":
         return BarcodeReader(shoe)
     if device == "bee-tek":
-        return BeeTek(shoe, byte_s=BYTE_S)
+        return BeeTek(shoe)
     if device == "angel-eye":
         return AngelEye(shoe)
     return ManagedShoe(shoe, decks=DECKS[device], framing=framing)

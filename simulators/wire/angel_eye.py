@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from simulators.models.baccarat import Baccarat, Result
-from simulators.models.machine import Happening, Traps
+from simulators.models.machine import Happening, Trap, Traps
 from simulators.models.shoe import Shoe
-from simulators.wire.device import Outbox, Silence, earliest
+from simulators.wire.device import Silence, earliest
+from simulators.wire.uart import Uart
 
 STX, ETX, ENQ, ACK, NAK = 0x02, 0x03, 0x05, 0x06, 0x15
+LINE_RATE = 4800
 NAK_BCC, NAK_NO_ETX, NAK_FORMAT, NAK_COMMAND, NAK_TYPE, NAK_BUSY = 0x02, 0x03, 0x11, 0x13, 0x14, 0x21
 
 SEQUENCES: Mapping[str, str] = {
@@ -23,6 +25,14 @@ SEQUENCES: Mapping[str, str] = {
 
 COPIES = (0.0, 0.05, 0.1)
 ANSWER_S = 0.02
+"""From the last byte of a command to the first of its answer; the documents allow 3 s."""
+NAK_GAP_S = 0.12
+"""How far a NAK and its code may lie apart."""
+REBOOT_S = 0.2
+UNREAD, OVERDRAW = 1, 2
+"""Error codes."""
+STARTS = ("alone", "twice", "cut")
+"""`S` without a cutting card before it, twice in a row, or behind `C`."""
 MAX_COMMAND = 16
 
 _SUIT = {"D": 1, "C": 2, "S": 3, "H": 4}
@@ -87,8 +97,13 @@ class AngelEye:
 
     `spacing` s lie between two telegrams at least (0: their copies may mix). `bcc_includes_stx` is the range
     that commands are checked over. `s_advances` False: the telegram after `S` carries the same sequence.
-    `nak_gap` s lie between NAK and its code. Traps: per command silent, duplicate_answer, late_answer
-    (value s, default 3); per telegram chatter (a stray byte run before it).
+    `nak_gap` s lie between NAK and its code. `paced` False: no byte takes time.
+
+    Traps per command: silent, duplicate_answer, late_answer (value s, default 3), refuse (value NAK code).
+    Per telegram: chatter (a stray byte run before it), drop_copy (value which ones), bit7_clear (of those
+    with such data). Per copy: damage (its byte number value, the middle one when None, has every bit
+    changed), lost_etx. Per card: reboot (value s off, once it was told), start_again (value of STARTS,
+    before it). Per round: overdraw (value s until the button is pressed; None: until a host cancels).
     """
 
     def __init__(
@@ -101,6 +116,7 @@ class AngelEye:
         spacing: float = 0.15,
         nak_gap: float = 0.0,
         script: Iterable[Step] = (),
+        paced: bool = True,
     ) -> None:
         self.shoe = shoe
         self.traps = Traps()
@@ -112,11 +128,14 @@ class AngelEye:
         self._alphabet = SEQUENCES[sequence]
         self._s_advances = s_advances
         self._spacing = spacing
-        self._nak_gap = nak_gap
+        self.nak_gap = nak_gap
         self._script = list(script)
         self._step_at = shoe.now + self._script[0].wait if self._script else None
         self._seen = len(shoe.happenings)
-        self._out = Outbox()
+        self.uart = Uart(LINE_RATE, paced=paced)
+        self._overdraws: Trap | None = None  # the next card comes too early
+        self._held: str | None = None  # the face of an overdrawn card, until the error is cancelled
+        self._acts: list[tuple[float, Callable[[], None]]] = []
         self._start(shoe.now, greet=not self._script)
 
     @property
@@ -126,7 +145,44 @@ class AngelEye:
     # The wire
 
     def receive(self, data: bytes, now: float) -> None:
+        self.uart.come(data, now)
         self.advance(now)
+
+    def transmit(self, now: float) -> bytes:
+        self.advance(now)
+        return b"".join(self.uart.said(now))
+
+    def advance(self, now: float) -> None:
+        for at, data in self.uart.heard(now):
+            self._move(at)
+            self._hear(data, at)
+        self._move(now)
+
+    def deadline(self) -> float | None:
+        act_at = self._acts[0][0] if self._acts else None
+        return earliest(self.shoe.deadline(), self.uart.deadline(), self._step_at, act_at)
+
+    def _move(self, now: float) -> None:
+        while self._step_at is not None and self._step_at <= now:
+            step = self._script.pop(0)
+            if step.code:
+                self._send(step.code, step.data, self._step_at)
+            else:
+                self.uart.say(self._step_at, step.data)
+            self._step_at = self._step_at + self._script[0].wait if self._script else None
+        while self._acts and self._acts[0][0] <= now:
+            at, act = self._acts.pop(0)
+            self._live(at)
+            act()
+        self._live(now)
+
+    def _live(self, now: float) -> None:
+        self.shoe.advance(now)
+        self._collect()
+        if not self.shoe.powered:
+            self.uart.clear()
+
+    def _hear(self, data: bytes, now: float) -> None:
         if not self.shoe.powered:
             return
         for byte in data:
@@ -136,26 +192,6 @@ class AngelEye:
                 self._command.append(byte)
                 self._try_command(now)
 
-    def transmit(self, now: float) -> bytes:
-        self.advance(now)
-        return self._out.take(now)
-
-    def advance(self, now: float) -> None:
-        while self._step_at is not None and self._step_at <= now:
-            step = self._script.pop(0)
-            if step.code:
-                self._send(step.code, step.data, self._step_at)
-            else:
-                self._out.put(self._step_at, step.data)
-            self._step_at = self._step_at + self._script[0].wait if self._script else None
-        self.shoe.advance(now)
-        self._collect()
-        if not self.shoe.powered:
-            self._out.clear()
-
-    def deadline(self) -> float | None:
-        return earliest(self.shoe.deadline(), self._out.deadline(), self._step_at)
-
     # Back doors
 
     def raise_error(self, code: int) -> None:
@@ -164,16 +200,28 @@ class AngelEye:
         self._send("E", bytes((0xC0 | code,)), self.shoe.now)
 
     def cancel_error(self) -> None:
-        """What the button on the shoe, or `EC`, does."""
+        """What the button on the shoe, or `EC`, does. A card drawn too early is the next round's now."""
         if self.error is not None:
             self._send("e", bytes((0x80 | self.error,)), self.shoe.now)
             self.error = None
+        if self._held is not None:
+            face, self._held = self._held, None
+            self._send("R", self._seated(face)[0], self.shoe.now)
 
     def change_preset(self, address: int, value: int) -> None:
         self._send("M", b"%02d%04d" % (address, value), self.shoe.now)
 
     def reboot(self, off_s: float = 0.0) -> None:
         self.shoe.power_cut(off_s)
+
+    def set_up(self, *, sequence: str | None = None, s_advances: bool | None = None) -> None:
+        """Another alphabet, another habit after `S`; the session begins anew with it."""
+        if sequence is not None:
+            self._alphabet = SEQUENCES[sequence]
+        if s_advances is not None:
+            self._s_advances = s_advances
+        self.uart.clear()
+        self._start(self.shoe.now, greet=self._step_at is None)
 
     # Telegrams
 
@@ -183,20 +231,36 @@ class AngelEye:
         self._place = self._alphabet.index("1")
         self._free_at = now
         self.error = None
+        self._held = None
+        self._overdraws = None
         if greet:
             self._send("S", b"", now)
             self._send("P", b"", now)
 
-    def _send(self, code: str, data: bytes, now: float) -> None:
+    def _send(self, code: str, data: bytes, now: float) -> float:
+        """Queue a telegram; when its first copy begins."""
+        if data and code != "M" and self.traps.sprung("bit7_clear"):
+            data = bytes(byte & 0x7F for byte in data)
         frame = telegram(self._alphabet[self._place], code, data)
         if code != "S" or self._s_advances:
             self._place = (self._place + 1) % len(self._alphabet)
         at = max(now, self._free_at)
         self._free_at = at + self._spacing
         if trap := self.traps.sprung("chatter"):
-            self._out.put(at, trap.value or b"\x00\xff\x06")
-        for delay in COPIES:
-            self._out.put(at + delay, frame)
+            self.uart.say(at, trap.value or b"\x00\xff\x06")
+        dropped = trap.value or "1" if (trap := self.traps.sprung("drop_copy")) else ""
+        for number, delay in enumerate(COPIES, 1):
+            if str(number) not in dropped:
+                self.uart.say(at + delay, self._spoilt(frame))
+        return at
+
+    def _spoilt(self, frame: bytes) -> bytes:
+        if trap := self.traps.sprung("damage"):
+            place = len(frame) // 2 if trap.value is None else int(trap.value) % len(frame)
+            frame = frame[:place] + bytes((frame[place] ^ 0xFF,)) + frame[place + 1 :]
+        if self.traps.sprung("lost_etx"):
+            frame = frame[:-3] + frame[-2:]
+        return frame
 
     def _collect(self) -> None:
         happenings = self.shoe.happenings
@@ -208,7 +272,8 @@ class AngelEye:
         data, at = happening.data, happening.at
         match happening.kind:
             case "booted":
-                self._out.clear()
+                self.uart.clear()
+                self._acts.clear()
                 self._start(at, greet=True)
             case "new_shoe":
                 self._start(max(at, self._free_at), greet=True)
@@ -216,18 +281,45 @@ class AngelEye:
                 self._send("C", b"", at)
             case "lock" if data["by"] == "key":
                 self._send("L", bytes((0x80 | data["locked"],)), at)
-            case "drawn" if data["face"] is None:
-                self.error = 1
-                self._send("E", bytes((0xC1,)), at)
-            case "drawn" if self.error is not None:
-                self._send("d", bytes((0x90 | self.error, card_byte(data["face"]))), at)
             case "drawn":
-                face = data["face"]
-                seat, result = self._game.take(face[0])
-                first = 0x80 | _TARGET[seat.place] << 4 | seat.index
-                self._send("D", bytes((first, card_byte(face))), at)
-                if result is not None:
-                    self._send("G", bytes((result_byte(result),)), at)
+                self._drawn(data["face"], at)
+
+    def _drawn(self, face: str | None, at: float) -> None:
+        if trap := self.traps.sprung("start_again"):
+            if trap.value in ("twice", "cut"):
+                self._send("S" if trap.value == "twice" else "C", b"", at)
+            self._start(max(at, self._free_at), greet=True)
+        begun = self._tell(face, at)
+        if trap := self.traps.sprung("reboot"):
+            off_s = REBOOT_S if trap.value is None else float(trap.value)
+            self._do(begun + COPIES[-1] + 0.05, lambda: self.shoe.power_cut(off_s))
+
+    def _tell(self, face: str | None, at: float) -> float:
+        if face is None:
+            self.error = UNREAD
+            return self._send("E", bytes((0xC0 | UNREAD,)), at)
+        if self._overdraws:
+            if self._overdraws.value is not None:
+                self._do(at + float(self._overdraws.value), self.cancel_error)
+            self._overdraws, self._held, self.error = None, face, OVERDRAW
+            self._send("E", bytes((0xC0 | OVERDRAW,)), at)
+        if self.error is not None:
+            return self._send("d", bytes((0x90 | self.error, card_byte(face))), at)
+        told, result = self._seated(face)
+        begun = self._send("D", told, at)
+        if result is not None:
+            self._send("G", bytes((result_byte(result),)), at)
+            self._overdraws = self.traps.sprung("overdraw")
+        return begun
+
+    def _seated(self, face: str) -> tuple[bytes, Result | None]:
+        """The next card of the game: its two data bytes, and the result when it ends a round."""
+        seat, result = self._game.take(face[0])
+        return bytes((0x80 | _TARGET[seat.place] << 4 | seat.index, card_byte(face))), result
+
+    def _do(self, at: float, act: Callable[[], None]) -> None:
+        self._acts.append((at, act))
+        self._acts.sort(key=lambda due: due[0])
 
     # Commands
 
@@ -240,7 +332,8 @@ class AngelEye:
                 self._finish(NAK_NO_ETX, now)
         elif len(command) == end + 3:
             self._free_at = max(self._free_at, now + 2 * ANSWER_S)
-            self._finish(self._judge(command, end), now)
+            refused = self.traps.sprung("refuse")
+            self._finish(int(refused.value or "21", 16) if refused else self._judge(command, end), now)
 
     def _judge(self, command: bytes, end: int) -> int | None:
         """Carry a whole command out; the NAK code when it is refused."""
@@ -272,9 +365,9 @@ class AngelEye:
             at += 3.0 if trap.value is None else float(trap.value)
         for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
             if nak is None:
-                self._out.put(at, bytes((ACK,)))
-            elif self._nak_gap:
-                self._out.put(at, bytes((NAK,)))
-                self._out.put(at + self._nak_gap, bytes((nak,)))
+                self.uart.say(at, bytes((ACK,)))
+            elif self.nak_gap:
+                self.uart.say(at, bytes((NAK,)))
+                self.uart.say(at + self.nak_gap, bytes((nak,)))
             else:
-                self._out.put(at, bytes((NAK, nak)))
+                self.uart.say(at, bytes((NAK, nak)))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from simulators.models.machine import Happening, Traps
 from simulators.models.shoe import Shoe
-from simulators.wire.device import Outbox, earliest
+from simulators.wire.device import earliest
+from simulators.wire.uart import Uart
 
 SEPARATORS: Mapping[str, tuple[bytes, bytes]] = {
     "space": (b" ", b" "),
@@ -19,8 +20,7 @@ MODES: Mapping[str, bytes] = {"game": b"[Game]", "burn": b"[Manual Burn Cards]"}
 UNREAD = ("game", "alarm", "both")
 """How a card is told that was not read: `<Game>`, the alarm E3, or the alarm and then `<Game>`."""
 NOT_READ = "E3 Card Not Read"
-BYTE_S = 10 / 9600
-"""Seconds a byte takes on the line."""
+LINE_RATE = 9600
 CUT_S = 0.3
 
 
@@ -34,7 +34,7 @@ class BeeTek:
 
     `separator`, `mode` and `unread` are words of the tables above. `echo`: in game mode a card's characters
     come once more behind it. `ten`: a ten is sent as 10. `suit_first`: the suit comes before the rank.
-    `byte_s` s a byte takes; with 0 a message leaves whole.
+    `paced` False: a message leaves whole and at once, else byte by byte.
 
     Traps, per card: alarm (value its text) and warning (value its hex) come before it. Per message: chatter
     (text before it, value), damage (its byte number value, the middle one when None, has every bit changed),
@@ -51,7 +51,7 @@ class BeeTek:
         echo: bool = False,
         ten: bool = False,
         suit_first: bool = False,
-        byte_s: float = 0.0,
+        paced: bool = True,
     ) -> None:
         self.shoe = shoe
         self.traps = Traps()
@@ -61,13 +61,12 @@ class BeeTek:
         self.echo = echo
         self.ten = ten
         self.suit_first = suit_first
-        self.byte_s = byte_s
         self._told = 0
         self._started = False
         self._seen = len(shoe.happenings)
         self._free_at = shoe.now
         self._cut = (0.0, 0.0)
-        self._out = Outbox()
+        self.uart = Uart(LINE_RATE, paced=paced)
 
     @property
     def machine(self) -> Shoe:
@@ -88,7 +87,7 @@ class BeeTek:
 
     def transmit(self, now: float) -> bytes:
         self.advance(now)
-        return self._out.take(now)
+        return b"".join(self.uart.said(now))
 
     def advance(self, now: float) -> None:
         self.shoe.advance(now)
@@ -97,10 +96,10 @@ class BeeTek:
             self._seen += 1
             self._notice(happenings[self._seen - 1], now)
         if not self.shoe.powered:
-            self._out.clear()
+            self.uart.clear()
 
     def deadline(self) -> float | None:
-        return earliest(self.shoe.deadline(), self._out.deadline())
+        return earliest(self.shoe.deadline(), self.uart.deadline())
 
     # Back doors
 
@@ -150,20 +149,21 @@ class BeeTek:
             place = len(text) // 2 if trap.value is None else int(trap.value) % len(text)
             text = text[:place] + bytes((text[place] ^ 0xFF,)) + text[place + 1 :]
         data = before + text + behind + after
+        byte_s = self.uart.byte_s
         trap = self.traps.sprung("line_cut")
         half = len(before) + len(text) // 2
         if trap is not None:
-            self.cut_line(at + (half + 0.5) * self.byte_s, CUT_S if trap.value is None else float(trap.value))
-        if self.byte_s:
-            for number, byte in enumerate(data, 1):
-                self._put(at + number * self.byte_s, bytes((byte,)))
+            self.cut_line(at + (half + 0.5) * byte_s, CUT_S if trap.value is None else float(trap.value))
+        if byte_s and self.uart.matches:
+            for number, byte in enumerate(data):
+                self._put(at + number * byte_s, bytes((byte,)))
         elif trap is not None:
-            self._out.put(at, data[:half])
+            self.uart.say(at, data[:half])
         else:
             self._put(at, data)
-        self._free_at = at + len(data) * self.byte_s
+        self._free_at = at + len(data) * byte_s
 
     def _put(self, at: float, data: bytes) -> None:
         start, end = self._cut
-        if not start <= at < end:
-            self._out.put(at, data)
+        if not start <= at + self.uart.byte_s < end:
+            self.uart.say(at, data)

@@ -6,12 +6,15 @@ from xml.sax.saxutils import escape
 
 from simulators.models.machine import CannotDo, Traps
 from simulators.models.verifier import CALCULATING, ERROR, FINISHED, REQUESTED, Outcome, Task, Verifier
-from simulators.wire.device import Outbox, Silence, earliest
+from simulators.wire.device import Silence, earliest
+from simulators.wire.uart import Uart
 
 SQ, LASQ, LARQ, IACQ = 1, 2, 3, 4
 TEXT, XML = 1, 2
 LEVEL = 0xBA
+LINE_RATE = 9600
 ANSWER_S = 0.02
+"""From the last byte of a request to the first of its answer; the public host waits about 0.2 s."""
 QUIET_S = 0.5
 """After so long without a byte half a request is forgotten."""
 _FLAGS = {REQUESTED: 0x01, CALCULATING: 0x09, FINISHED: 0x06, ERROR: 0x0C}
@@ -38,9 +41,11 @@ class GatDevice:
     """Answers what it is asked, and is silent when the check bytes are wrong.
 
     `version` in BCD; `formats` of its reports, bits 1 text and 2 XML; `piece` bytes of a report go into one
-    frame; `utf16` reports are written so. Traps, per request: silent, bad_crc, chatter,
-    duplicate_answer, late_answer (value s, default 3), two_masters (another host is served just before us);
-    per frame of a report: wrong_frame; per calculation asked for: level_error, nak.
+    frame; `utf16` reports are written so; `paced` False: no byte takes time.
+
+    Traps, per request: silent, bad_crc, chatter, duplicate_answer, late_answer (value s, default 3),
+    two_masters (another host is served just before us); per frame of a report: wrong_frame; per calculation
+    asked for: level_error, nak.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class GatDevice:
         formats: int = TEXT | XML,
         piece: int = 248,
         utf16: bool = False,
+        paced: bool = True,
     ) -> None:
         self.verifier = verifier
         self.traps = Traps()
@@ -64,14 +70,37 @@ class GatDevice:
         self._buffer = bytearray()
         self._heard_at = 0.0
         self._boot = verifier.boot
-        self._out = Outbox()
+        self.uart = Uart(LINE_RATE, paced=paced)
 
     @property
     def machine(self) -> Verifier:
         return self.verifier
 
     def receive(self, data: bytes, now: float) -> None:
+        self.uart.come(data, now)
         self.advance(now)
+
+    def transmit(self, now: float) -> bytes:
+        self.advance(now)
+        return b"".join(self.uart.said(now))
+
+    def advance(self, now: float) -> None:
+        for at, data in self.uart.heard(now):
+            self._live(at)
+            self._hear(data, at)
+        self._live(now)
+
+    def deadline(self) -> float | None:
+        return earliest(self.verifier.deadline(), self.uart.deadline())
+
+    def _live(self, now: float) -> None:
+        self.verifier.advance(now)
+        if not self.verifier.powered or self.verifier.boot != self._boot:
+            self._boot = self.verifier.boot
+            self.uart.clear()
+            self._buffer.clear()
+
+    def _hear(self, data: bytes, now: float) -> None:
         if not self.verifier.powered:
             return
         if now - self._heard_at > QUIET_S:
@@ -80,20 +109,6 @@ class GatDevice:
         self._buffer += data
         while (request := self._next()) is not None:
             self._request(request, now)
-
-    def transmit(self, now: float) -> bytes:
-        self.advance(now)
-        return self._out.take(now)
-
-    def advance(self, now: float) -> None:
-        self.verifier.advance(now)
-        if not self.verifier.powered or self.verifier.boot != self._boot:
-            self._boot = self.verifier.boot
-            self._out.clear()
-            self._buffer.clear()
-
-    def deadline(self) -> float | None:
-        return earliest(self.verifier.deadline(), self._out.deadline())
 
     def reboot(self, off_s: float = 0.0) -> None:
         self.verifier.power_cut(off_s)
@@ -131,7 +146,7 @@ class GatDevice:
             return
         at = now + ANSWER_S
         if self.traps.sprung("two_masters"):
-            self._out.put(at, self._answer(frame(IACQ, bytes((LEVEL, 0)) + b"Get Special Functions")))
+            self.uart.say(at, self._answer(frame(IACQ, bytes((LEVEL, 0)) + b"Get Special Functions")))
         answer = self._answer(request)
         if self.traps.sprung("bad_crc"):
             answer = answer[:-1] + bytes((answer[-1] ^ 0x10,))
@@ -140,7 +155,7 @@ class GatDevice:
         if self.traps.sprung("chatter"):
             answer = b"\x83\xff boot\r\n\x00" + answer
         for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
-            self._out.put(at, answer)
+            self.uart.say(at, answer)
 
     def _answer(self, request: bytes) -> bytes:
         code, data = request[0], request[2:-2]

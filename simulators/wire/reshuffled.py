@@ -6,9 +6,12 @@ from zlib import crc32
 
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.machine import CannotDo, Traps
-from simulators.wire.device import Outbox, Silence, earliest
+from simulators.wire.device import Silence, earliest
+from simulators.wire.uart import Uart
 
+LINE_RATE = 57600
 ANSWER_S = 0.005
+"""From the last byte of a request to the first of its answer; the published host waits 1 s."""
 TICK_S = 0.001
 """The firmware's timer, which prints `Error` between whatever else is printed."""
 BUFFER = 16
@@ -25,9 +28,11 @@ class ReShuffled:
 
     The firmware takes frames of 13 bytes alone, never looks at their check or their letters, prints its own
     check without leading zeros, and complains in words.
-    `echo`: an older firmware, which prints each request it got. Traps, counted per request: silent,
-    duplicate_answer, late_answer (value s), chatter (value the text before an answer), stray_bytes (value
-    the bytes behind `OK`), text_inside (`Error` in the middle of an answer), refuse (value the code).
+    `echo`: an older firmware, which prints each request it got. `paced` False: no byte takes time.
+
+    Traps, counted per request: silent, duplicate_answer, late_answer (value s), chatter (value the text
+    before an answer), stray_bytes (value the bytes behind `OK`), text_inside (`Error` in the middle of an
+    answer), refuse (value the code).
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class ReShuffled:
         crc_includes_hash: bool = False,
         end: bytes = b"\n",
         echo: bool = False,
+        paced: bool = True,
     ) -> None:
         self.machine = machine
         self.traps = Traps()
@@ -46,36 +52,45 @@ class ReShuffled:
         self.crc_includes_hash = crc_includes_hash
         self.end = end
         self.echo = echo
-        self._out = Outbox()
+        self.uart = Uart(LINE_RATE, paced=paced)
         self._buffer = bytearray()
         self._error_at = -1.0
 
     def receive(self, data: bytes, now: float) -> None:
+        self.uart.come(data, now)
         self.advance(now)
+
+    def transmit(self, now: float) -> bytes:
+        self.advance(now)
+        return b"".join(self.uart.said(now))
+
+    def advance(self, now: float) -> None:
+        for at, data in self.uart.heard(now):
+            self._live(at)
+            self._hear(data, at)
+        self._live(now)
+
+    def deadline(self) -> float | None:
+        return earliest(self.machine.deadline(), self.uart.deadline())
+
+    def reboot(self, off_s: float = 0.0) -> None:
+        self.uart.clear()
+        self._buffer.clear()
+        self.machine.power_cut(off_s)
+
+    def _live(self, now: float) -> None:
+        self.machine.advance(now)
+        if not self.machine.powered:
+            self.uart.clear()
+            self._buffer.clear()
+
+    # What it hears
+
+    def _hear(self, data: bytes, now: float) -> None:
         for byte in data:
             if not self.machine.powered or self.machine.off:
                 return
             self._byte(bytes((byte,)), now)
-
-    def transmit(self, now: float) -> bytes:
-        self.advance(now)
-        return self._out.take(now)
-
-    def advance(self, now: float) -> None:
-        self.machine.advance(now)
-        if not self.machine.powered:
-            self._out.clear()
-            self._buffer.clear()
-
-    def deadline(self) -> float | None:
-        return earliest(self.machine.deadline(), self._out.deadline())
-
-    def reboot(self, off_s: float = 0.0) -> None:
-        self._out.clear()
-        self._buffer.clear()
-        self.machine.power_cut(off_s)
-
-    # What it hears
 
     def _byte(self, byte: bytes, now: float) -> None:
         if byte == b":":
@@ -95,9 +110,9 @@ class ReShuffled:
         if self._silence.covers(now):
             return
         if self.echo:
-            self._out.put(now + TICK_S, b"Received a request: " + frame)
+            self.uart.say(now + TICK_S, b"Received a request: " + frame)
         if self.firmware and len(frame) != TAKEN:
-            self._out.put(now + ANSWER_S, b"Fehler: 1\r\n")
+            self.uart.say(now + ANSWER_S, b"Fehler: 1\r\n")
             self._complain(now + ANSWER_S)
             return
         words, _, check = frame[1:-1].partition(b"#")
@@ -143,7 +158,7 @@ class ReShuffled:
             middle = len(frame) // 2
             frame = frame[:middle] + b"Error" + frame[middle:]
         for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
-            self._out.put(at, frame)
+            self.uart.say(at, frame)
 
     def _check(self, words: bytes) -> bytes:
         """Eight hex digits."""
@@ -153,4 +168,4 @@ class ReShuffled:
         """What goes wrong within one turn of the timer is told once."""
         if self.firmware and now >= self._error_at + TICK_S:
             self._error_at = now
-            self._out.put(now + TICK_S, b"Error")
+            self.uart.say(now + TICK_S, b"Error")

@@ -15,7 +15,7 @@ from firmware_bridge.framing import Garbage
 from firmware_bridge.framing.bee_tek import BODY_LIMIT, MODE_LIMIT, Decoder
 from simulators.models.cards import Card, Stack
 from simulators.models.shoe import Shoe
-from simulators.wire.bee_tek import BYTE_S, MODES, SEPARATORS, BeeTek
+from simulators.wire.bee_tek import MODES, SEPARATORS, BeeTek
 from tests.support.streams import Codec, hostile, is_subsequence
 
 CARD_LETTERS = b"A23456789TJQK10CDHS"
@@ -45,7 +45,6 @@ def shoes(draw: Any) -> tuple[list[str | None], Timed, dict[str, str]]:
         echo=draw(st.booleans()),
         ten=draw(st.booleans()),
         suit_first=suit_first,
-        byte_s=BYTE_S,
     )
     for number, face in enumerate(faces, 1):
         if face is None:

@@ -253,12 +253,13 @@ def test_a_shoe_obeys_exactly_the_commands_that_our_decoder_sees(includes_stx: b
 
 def test_commands_of_ours_are_obeyed_and_answers_of_theirs_are_read():
     for includes_stx in (True, False):
-        device = shoe(includes_stx=includes_stx)
+        device, now = shoe(includes_stx=includes_stx), 20.0
         for kind, number in (("LK", 2), ("LK", 1), ("EC", 7), ("GP", 0)):
-            device.receive(angel_eye.encode_command(kind, number, includes_stx), 20.0)
-            assert angel_eye.Decoder().feed(device.transmit(21.0)) == [angel_eye.Ack()]
-            device.receive(angel_eye.encode_command(kind, number, not includes_stx), 22.0)
-            assert angel_eye.Decoder().feed(device.transmit(23.0)) == [angel_eye.Nak(b"\x15\x02", 2)]
+            device.receive(angel_eye.encode_command(kind, number, includes_stx), now)
+            assert angel_eye.Decoder().feed(device.transmit(now + 1)) == [angel_eye.Ack()]
+            device.receive(angel_eye.encode_command(kind, number, not includes_stx), now + 2)
+            assert angel_eye.Decoder().feed(device.transmit(now + 3)) == [angel_eye.Nak(b"\x15\x02", 2)]
+            now += 4
 
 
 # The public package

@@ -38,7 +38,7 @@ def playing(*faults: str) -> BeeTek:
     assert isinstance(device, BeeTek)
     sim.prepare(device, faults)
     device.shoe.hands._pace = device.shoe.hands._at = 0.3
-    device.byte_s = 0.0  # a busy test machine shall not look like a cut line
+    device.uart.paced = False  # a busy test machine shall not look like a cut line
     return device
 
 

@@ -174,7 +174,7 @@ def test_i31_a_shoe_that_refuses_for_ever_is_asked_once_and_twice_at_most(
         line.command(f"call {number}", command, **args)
         assert line.end_of(f"call {number}") == Refused(f"{nak[1]:02X}", line.ends[f"call {number}"].name)
     assert len(line.wire.sent) == 20 * sends
-    assert line.clock.now() - start == pytest.approx(20 * sends * 0.02)
+    assert line.clock.now() - start == pytest.approx(20 * sends * 0.0435, rel=0.02), "bytes and turn, no wait"
 
 
 def test_i31_answers_that_are_spoilt_for_ever_end_every_command_in_six_seconds() -> None:

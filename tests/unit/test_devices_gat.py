@@ -263,7 +263,7 @@ def test_a_device_is_silent_on_bad_check_bytes_and_so_are_we() -> None:
     line = gat_line()
     for number, damaged in enumerate((b"\x01\x04\xe3\x02", b"\x01\x04\x01\xe3"), 1):
         line.device.receive(damaged, 10.0 * number)
-        assert (line.device.bad, line.device.transmit(10.0 * number + 5)) == (number, b"")
+        assert (line.device.transmit(10.0 * number + 5), line.device.bad) == (b"", number)
     line = gat_line()
     line.wire.sent.clear()
     faults.apply(line.device, "bad_crc@1")

@@ -69,9 +69,9 @@ def test_each_telegram_comes_three_times_50_ms_apart():
     device = AngelEye(loaded(*make_batch("red", 1)))
     out = []
     while (due := device.deadline()) is not None:
-        out.append((round(due, 3), device.transmit(due)))
+        out.append((round(due, 4), device.transmit(due)))
     start, ready = bytes.fromhex("053153033631"), bytes.fromhex("053250033631")
-    times = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25]
+    times = [0.0125, 0.0625, 0.1125, 0.1625, 0.2125, 0.2625]
     assert out == list(zip(times, [start] * 3 + [ready] * 3, strict=True))
 
 
@@ -152,8 +152,8 @@ def test_busy_and_a_nak_in_two_pieces():
     telegrams(device)
     device.receive(_command(b"OPLK02"), 1000.0)
     assert device.transmit(1000.05) == b"\x15"
-    assert device.transmit(1000.13) == b""
-    assert device.transmit(1000.15) == b"\x21"
+    assert device.transmit(1000.16) == b""
+    assert device.transmit(1000.17) == b"\x21"
     assert not device.shoe.locked
 
 
@@ -174,7 +174,7 @@ def test_errors_and_cards_outside_a_game():
     assert answer(device, _command(b"OPEC02")) == b"\x06"
     assert device.error == 1, "another error's number cancels nothing"
     device.receive(_command(b"OPEC01"), 2000.0)
-    assert device.transmit(2000.02) == b"\x06"
+    assert device.transmit(2000.05) == b"\x06"
     device.shoe.draw()
     assert meanings(device, 2001.0) == ["e81", "D91c9"]
 
@@ -206,7 +206,7 @@ def test_a_script_is_sent_as_written():
     device = AngelEye(loaded(), script=script)
     assert device.transmit(0.4) == b""
     assert device.transmit(0.7) == telegram("1", "S") * 3
-    assert device.transmit(1.5) == telegram("2", "D", b"\x81\xb8")
+    assert device.transmit(1.52) == telegram("2", "D", b"\x81\xb8")
     assert device.transmit(9.0) == telegram("2", "D", b"\x81\xb8") * 2 + b"\x00\xff\x06"
     assert device.deadline() is None
 

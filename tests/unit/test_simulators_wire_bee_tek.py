@@ -12,9 +12,10 @@ from simulators import faults
 from simulators.models.cards import Card, CuttingCard, Stack
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
-from simulators.wire.bee_tek import BYTE_S, BeeTek, message
+from simulators.wire.bee_tek import LINE_RATE, BeeTek, message
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "bee_tek.json").read_text())
+BYTE_S = 10 / LINE_RATE
 TEXTS = {v["meaning"]: bytes.fromhex(v["hex"]) for v in VECTORS["vectors"]}
 
 
@@ -36,6 +37,7 @@ def drawn(device: BeeTek, count: int = 3) -> bytes:
     for number in range(count):
         device.advance(float(number))
         device.shoe.draw()
+        device.advance(float(number))
         out += device.transmit(number + 0.9)
     return out
 
@@ -54,7 +56,7 @@ def test_messages_are_the_documents() -> None:
     assert drawn(device, 1) == TEXTS["alarm E3, no card told with it"]
     device = bee_tek(separator="none")
     device.warn("01", 0.0)
-    assert device.transmit(0.0) == TEXTS["warning 01, without separators"]
+    assert device.transmit(0.1) == TEXTS["warning 01, without separators"]
     assert drawn(bee_tek("TH", separator="none", ten=True), 1) == TEXTS["a ten sent as 10"]
     assert (
         drawn(bee_tek("TS", separator="none", ten=True, suit_first=True), 1)
@@ -106,7 +108,7 @@ def test_it_tells_cards_alone() -> None:
 
 
 def test_bytes_take_their_time() -> None:
-    device = bee_tek("4S", byte_s=BYTE_S, separator="none")
+    device = bee_tek("4S", separator="none")
     device.shoe.draw()
     device.advance(0.0)
     out = []
@@ -139,14 +141,14 @@ def test_bytes_take_their_time() -> None:
     ],
 )  # fmt: skip
 def test_a_fault_by_name(fault: str, stream: str) -> None:
-    device = bee_tek()
+    device = bee_tek(paced=False)
     faults.apply(device, "separator:none")
     faults.apply(device, fault)
     assert drawn(device) == stream.encode("latin-1")
 
 
 def test_a_cut_line_loses_what_is_under_way_and_what_begins_meanwhile() -> None:
-    device = bee_tek("4S TH 6D", byte_s=BYTE_S, separator="none")
+    device = bee_tek("4S TH 6D", separator="none")
     faults.apply(device, "line_cut@1")
     out = b""
     for at in (0.0, 0.3, 0.5):
