@@ -29,6 +29,7 @@ from simulators.wire.smp import ManagedDevice
 
 Bearer = Callable[[WireDevice], Any]
 Reads = Callable[[str | None], Any]
+Strike = Callable[[Any, Any], object]
 
 _A: dict[type, str] = {
     Shoe: "a shoe",
@@ -56,8 +57,8 @@ class Fault:
     """`occasion` says what N counts; `hides`: afterwards the machine does not know where a card is.
 
     A trap lies under `trap` among the traps of its bearer (or is the bearer's own); everything else is done
-    by `strike(bearer, value)`. `valued`: who takes a VALUE, where not all do. `name` and `layer` come from
-    the menu.
+    by `strike(bearer, value)`. `valued`: who takes a VALUE, where not all do. `cable`: what the host must be
+    able to do (hosts/cable.py). `name` and `layer` come from the menu.
     """
 
     kind: Literal["trap", "setting", "act"]
@@ -65,10 +66,11 @@ class Fault:
     occasion: str
     bearer: Bearer
     value: Reads
-    strike: Callable[[Any, Any], object] | None = None
+    strike: Strike | None = None
     trap: str = ""
     hides: bool = False
     valued: Bearer | None = None
+    cable: str = ""
     name: str = field(default="", compare=False)
     layer: str = ""
 
@@ -100,6 +102,18 @@ def seconds(text: str | None) -> float | None:
 
 def seconds_or(default: float) -> Reads:
     return lambda text: default if text is None else seconds(text)
+
+
+def number(default: float) -> Reads:
+    """A number above 0."""
+
+    def read(text: str | None) -> float:
+        value = default if text is None else float(text)
+        if not 0 < value < math.inf:
+            raise ValueError(text)
+        return value
+
+    return read
 
 
 def whole(default: int | None, least: int = 1) -> Reads:
@@ -183,29 +197,32 @@ def trap(
     at: str = "",
     hides: bool = False,
     valued: Bearer | None = None,
+    cable: str = "",
 ) -> Fault:
     """It springs at its N-th `occasion`, or at each; `at`: the trap's name where it has another."""
-    return Fault("trap", text, occasion, bearer, value, trap=at, hides=hides, valued=valued)
+    return Fault("trap", text, occasion, bearer, value, trap=at, hides=hides, valued=valued, cable=cable)
 
 
-def setting(text: str, bearer: Bearer, strike: Callable[[Any, Any], object], value: Reads = nothing) -> Fault:
+def setting(text: str, bearer: Bearer, strike: Strike, value: Reads = nothing, *, cable: str = "") -> Fault:
     """It is there from then on."""
-    return Fault("setting", text, "", bearer, value, strike)
+    return Fault("setting", text, "", bearer, value, strike, cable=cable)
 
 
 def act(
     text: str,
     bearer: Bearer,
-    strike: Callable[[Any, Any], object],
+    strike: Strike,
     value: Reads = nothing,
     *,
+    occasion: str = "",
     hides: bool = False,
+    cable: str = "",
 ) -> Fault:
-    """It happens once."""
-    return Fault("act", text, "", bearer, value, strike, hides=hides)
+    """It happens once; where it has an `occasion`, also at its N-th."""
+    return Fault("act", text, occasion, bearer, value, strike, hides=hides, cable=cable)
 
 
-def put(**attributes: object) -> Callable[[Any, Any], None]:
+def put(**attributes: object) -> Strike:
     """Set these attributes of the bearer; `...` stands for VALUE."""
 
     def strike(bearer: Any, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""All faults by name, and how `NAME[:VALUE][@N]` is laid on a device.
+"""All faults by name, and how one is laid on a device.
 
 `N` counts occasions of the fault's own kind, from 1: shuffle cycles, loads, cards, requests; without `@N` the
 fault is there at each occasion.
@@ -6,19 +6,26 @@ fault is there at each occasion.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
+from typing import Any, Protocol, runtime_checkable
 
+from simulators.faults.cable import CABLE
 from simulators.faults.fault import Fault, UnfitFault
 from simulators.faults.field import FIELD
+from simulators.faults.line import LINE
 from simulators.faults.machines import MACHINES
+from simulators.faults.script import Step, from_text, near
 from simulators.faults.wires import WIRES
+from simulators.models.machine import Traps
 from simulators.wire.device import WireDevice
 
 LAYERS = {
-    "machine": "what the mechanics does",
+    "machine": "what the mechanics do",
     "wire": "what the firmware does",
+    "line": "what happens to bytes on their way",
+    "cable": "what happens to the port itself",
 }
 
 
@@ -31,31 +38,64 @@ def _menu(*catalogues: tuple[str, Mapping[str, Fault]]) -> dict[str, Fault]:
     return menu
 
 
-FAULTS: Mapping[str, Fault] = _menu(("machine", MACHINES), ("wire", WIRES), ("wire", FIELD))
+FAULTS: Mapping[str, Fault] = _menu(
+    ("machine", MACHINES), ("wire", WIRES), ("wire", FIELD), ("line", LINE), ("cable", CABLE)
+)
 
-_TEXT = re.compile(r"(?P<name>[a-z_]+)(:(?P<value>[^@]+))?(@(?P<at>[1-9][0-9]*))?")
+
+@runtime_checkable
+class Scripted(Protocol):
+    """A line: it takes steps itself."""
+
+    def add(self, step: Step) -> None: ...
 
 
-def apply(device: WireDevice, text: str) -> None:
-    """Lay the fault `NAME[:VALUE][@N]` on the device. Raises UnfitFault with a sentence for people."""
-    match = _TEXT.fullmatch(text)
-    if match is None:
-        raise UnfitFault(f"{text!r} is no fault; write NAME[:VALUE][@N], N from 1")
-    fault = FAULTS.get(match["name"])
-    if fault is None:
-        raise UnfitFault(f"there is no fault {match['name']!r}; there are {', '.join(FAULTS)}")
-    bearer = fault.bearer(device)
-    if match["value"] is not None and fault.valued is not None:
+def find(name: str) -> Fault:
+    """The fault of this name. Raises UnfitFault naming the nearest."""
+    if (fault := FAULTS.get(name)) is None:
+        raise UnfitFault(f"there is no fault {name!r}{near(name, FAULTS)}; there are {', '.join(FAULTS)}")
+    return fault
+
+
+def value_of(fault: Fault, device: WireDevice, text: str | None) -> Any:
+    """VALUE as the fault takes it on this device. Raises UnfitFault, also when the device cannot have it."""
+    fault.bearer(device)
+    if text is not None and fault.valued is not None:
         fault.valued(device)
     try:
-        value = fault.value(match["value"])
+        return fault.value(text)
     except UnfitFault as error:
         raise UnfitFault(f"{fault.name}: {error}") from None
     except ValueError:
-        raise UnfitFault(f"{match['value']!r} is no value for {fault.name}: {fault.help}") from None
-    if fault.strike is None:
-        fault.traps(device).set(fault.trap or fault.name, int(match["at"]) if match["at"] else None, value)
+        raise UnfitFault(f"{text!r} is no value for {fault.name}: {fault.help}") from None
+
+
+def lay(
+    fault: Fault,
+    device: WireDevice,
+    value: Any,
+    at: int | None = None,
+    *,
+    chance: float | None = None,
+    random: Random | None = None,
+) -> Traps | None:
+    """Lay the trap, and tell where; or make the setting, or do the act."""
+    if fault.strike is not None:
+        fault.strike(fault.bearer(device), value)
+        return None
+    traps = fault.traps(device)
+    traps.set(fault.trap or fault.name, at, value, label=fault.name, chance=chance, random=random)
+    return traps
+
+
+def apply(device: WireDevice, text: str) -> None:
+    """Lay the fault `NAME[:VALUE][@N]` on a device or line. Raises UnfitFault with a sentence for people."""
+    step = from_text(text)
+    if isinstance(device, Scripted):
+        device.add(step)
         return
-    if match["at"]:
+    fault = find(step.fault)
+    value = value_of(fault, device, step.value)
+    if step.nth is not None and fault.strike is not None:
         raise UnfitFault(f"{fault.name} takes no @N; it is a {fault.kind}")
-    fault.strike(bearer, value)
+    lay(fault, device, value, step.nth)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from simulators.models.cards import Stack
@@ -28,25 +30,40 @@ class CannotDo(Exception):
 
 @dataclass(slots=True)
 class Trap:
-    """A prepared fault: springs at the `at`-th occasion, or at each one when `at` is None."""
+    """A prepared fault: springs at the `at`-th occasion, with `chance` at each, or with neither at each."""
 
     at: int | None
     value: Any
+    label: str
+    chance: float | None = None
+    random: Random | None = None
     occasions: int = 0
 
     def springs(self) -> bool:
         self.occasions += 1
+        if self.chance is not None and self.random is not None:
+            return self.random.random() < self.chance
         return self.at is None or self.occasions == self.at
 
 
 class Traps:
-    """Prepared faults by name."""
+    """Prepared faults by name; `struck` counts by label (the name, where it has none) which really sprang."""
 
     def __init__(self) -> None:
+        self.struck: Counter[str] = Counter()
         self._traps: dict[str, list[Trap]] = {}
 
-    def set(self, name: str, at: int | None = None, value: Any = None) -> None:
-        self._traps.setdefault(name, []).append(Trap(at, value))
+    def set(
+        self,
+        name: str,
+        at: int | None = None,
+        value: Any = None,
+        *,
+        label: str = "",
+        chance: float | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self._traps.setdefault(name, []).append(Trap(at, value, label or name, chance, random))
 
     def clear(self, name: str) -> None:
         """Mend it: nothing under this name springs any more."""
@@ -55,12 +72,18 @@ class Traps:
     def __contains__(self, name: str) -> bool:
         return name in self._traps
 
+    def __bool__(self) -> bool:
+        return bool(self._traps)
+
     def sprung(self, name: str) -> Trap | None:
         """Count one occasion for `name` and return the trap that springs at it."""
         if name not in self._traps:
             return None
         sprung = [trap for trap in self._traps[name] if trap.springs()]
-        return sprung[0] if sprung else None
+        if not sprung:
+            return None
+        self.struck[sprung[0].label] += 1
+        return sprung[0]
 
 
 class Machine:

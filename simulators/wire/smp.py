@@ -15,10 +15,12 @@ from zlib import crc32
 from simulators.models.firmware import Flash, build
 from simulators.models.machine import Happening, Machine, Traps
 from simulators.wire import cbor, console
-from simulators.wire.device import Outbox, Refused, Silence, Silent, earliest
+from simulators.wire.device import Refused, Silence, Silent, earliest
 from simulators.wire.framings import CONSOLE, Framing
 from simulators.wire.images import IMAGE, Images, in_version_0
+from simulators.wire.managed_commands import COMMANDS, EVERYWHERE
 from simulators.wire.ring import Ring
+from simulators.wire.uart import Uart
 
 OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
 READ, WRITE = 0, 2
@@ -35,6 +37,9 @@ REQUESTS_KEPT = 128
 DEFAULT_BUFFER = 384
 FRAME = 4
 """Length and check of a packet on a console line share its buffer."""
+LINE_RATE = 115200
+ANSWER_S = 0.002
+"""What a small controller needs for an answer, when it is not to answer at once."""
 RESET_AFTER_S = 0.25
 RESET_OFF_S = 0.2
 """A reset answers first, then the device is off for a moment."""
@@ -76,7 +81,7 @@ class ManagedDevice:
     `images` has traps of its own; None (`flash` False): a device without that group. `buffer`: bytes of a
     packet, on a console line with its length and check; None: it tells none and takes 384. `old_errors`:
     errors in the form of SMP version 0. `banner`: lines it prints at each start on a console line. `tells`:
-    its bootloader says who it is.
+    its bootloader says who it is. `paced`: bytes of a console line take their time, and an answer `ANSWER_S`.
     """
 
     product = ""
@@ -97,6 +102,7 @@ class ManagedDevice:
         buffer: int | None = console.MAX_PACKET + FRAME,
         old_errors: bool = False,
         banner: str = "",
+        paced: bool = False,
     ) -> None:
         self._machine = machine
         self.traps = Traps()
@@ -106,6 +112,7 @@ class ManagedDevice:
         self.old_errors = old_errors
         self.banner = banner
         self.tells = True
+        self.heard: Callable[[str], None] | None = None
         self._framing = framing
         self._firmware = firmware
         self.serial = serial
@@ -132,7 +139,8 @@ class ManagedDevice:
             (DEVICE, 1, WRITE): self._write_settings,
         }
         self._busy_until = 0.0
-        self._out = Outbox()
+        self.uart = Uart(LINE_RATE, paced=paced and framing is CONSOLE)
+        self.answer_s = ANSWER_S if paced else 0.0
         self._start()
 
     def _runs(self) -> Body:
@@ -153,6 +161,11 @@ class ManagedDevice:
         return self._machine
 
     @property
+    def commands(self) -> list[str]:
+        """The names of its commands."""
+        return list(dict.fromkeys(COMMANDS[key] for key in (*self._commands, *EVERYWHERE)))
+
+    @property
     def newest(self) -> int:
         """The number of the newest event of the ring, 0 before the first."""
         self._catch_up()
@@ -161,10 +174,8 @@ class ManagedDevice:
     # The wire
 
     def receive(self, data: bytes, now: float) -> None:
+        self.uart.come(data, now)
         self.advance(now)
-        if self._machine.powered:
-            for packet in self._reader.feed(data):
-                self._packet(packet, now)
 
     def transmit(self, now: float) -> bytes:
         return b"".join(self.packets(now))
@@ -172,9 +183,15 @@ class ManagedDevice:
     def packets(self, now: float) -> list[bytes]:
         """As `transmit`, piece by piece: on USB each is a transfer."""
         self.advance(now)
-        return self._out.pieces(now)
+        return self.uart.said(now)
 
     def advance(self, now: float) -> None:
+        for at, data in self.uart.heard(now):
+            self._live(at)
+            self._hear(data, at)
+        self._live(now)
+
+    def _live(self, now: float) -> None:
         if self._reset_at is not None and now >= self._reset_at:
             self._machine.advance(self._reset_at)
             self._reset_at = None
@@ -182,14 +199,19 @@ class ManagedDevice:
         self._machine.advance(now)
         self._catch_up()
         if not self._machine.powered:
-            self._out.clear()
+            self.uart.clear()
             self._parked.clear()
         elif self._parked:
             self._unpark(now)
 
+    def _hear(self, data: bytes, now: float) -> None:
+        if self._machine.powered:
+            for packet in self._reader.feed(data):
+                self._packet(packet, now)
+
     def deadline(self) -> float | None:
         parked = min((parked.until for parked in self._parked.values()), default=None)
-        return earliest(self._machine.deadline(), self._out.deadline(), parked, self._reset_at)
+        return earliest(self._machine.deadline(), self.uart.deadline(), parked, self._reset_at)
 
     def reboot(self, off_s: float = 0.0) -> None:
         """Cut the power; ring, cache and whatever was on its way are lost."""
@@ -216,7 +238,7 @@ class ManagedDevice:
         self._cache: dict[tuple[int, int, int, bytes], tuple[int, bytes]] = {}
         self._busy_until = 0.0
         self._parked: dict[int, _Parked] = {}
-        self._out.clear()
+        self.uart.clear()
 
     def _catch_up(self) -> None:
         happenings = self._machine.happenings
@@ -231,7 +253,7 @@ class ManagedDevice:
             if self.flash.leaves_after is not None:
                 self._reset_at = happening.at + self.flash.leaves_after
             if self.banner and self._framing is CONSOLE:
-                self._out.put(happening.at, self.banner.encode())
+                self.uart.say(happening.at, self.banner.encode())
         elif (event := self.event_of(happening)) is not None:
             kind, keys = event
             t = round((happening.at - self._machine.booted_at) * 1000)
@@ -259,6 +281,8 @@ class ManagedDevice:
         if len(packet) + frame > (DEFAULT_BUFFER if self.buffer is None else self.buffer):
             return
         self.requests += 1
+        if self.heard is not None:
+            self.heard(COMMANDS.get((group, command, op), "unknown"))
         if self._silence.covers(now):
             return
         request = _Request(version, op, group, sequence, command, body)
@@ -357,9 +381,9 @@ class ManagedDevice:
             now += 3.0 if trap.value is None else float(trap.value)
         if self.traps.sprung("duplicate_answer"):
             pieces *= 2
-        now = max(now, self._busy_until)
+        now = max(now + self.answer_s, self._busy_until)
         for piece in pieces:
-            self._out.put(now, piece)
+            self.uart.say(now, piece)
 
     def _read_events(self, request: _Request, body: Body, now: float) -> Body | None:
         since, most, wait = number(body, "since"), number(body, "max", MAX_EVENTS), number(body, "wait", 0)
