@@ -40,3 +40,7 @@ class VirtualClock:
         if seconds < 0:
             raise ValueError("a clock does not run backwards")
         self._now += seconds
+
+    def set_wall(self, seconds: float) -> None:
+        """The wall clock is set on by so many seconds, or back; no interval changes."""
+        self._epoch += timedelta(seconds=seconds)

@@ -162,11 +162,15 @@ class Referee:
 
     # Counts
 
+    def census(self) -> dict[str, dict[str, int]]:
+        """Cards by place and batch. Raises CardsAstray."""
+        return self._world.census()
+
     def check(self, custody: Mapping[str, Mapping[str, int]] | None = None) -> None:
         """Count all cards; with `custody` (batch -> place -> cards) compare the controller's belief."""
         self.counts += custody is not None
         try:
-            census = self._world.census()
+            census = self.census()
         except CardsAstray as error:
             self.violation("cards lost", str(error))
             return

@@ -64,7 +64,8 @@ class Stepped:
 
     `line` may put a device behind a line that can be bad. `between` is called between any two things that
     happen, and `hear` gets each fact and answer that leaves. While `restless` holds, polls are waited for
-    also when nothing is to come. `recovered` is the state that the journal held at the last start.
+    also when nothing is to come. `recovered` is the state that the journal held at the last start, `requests`
+    counts what the dealer asked for.
     """
 
     def __init__(
@@ -90,7 +91,8 @@ class Stepped:
         self.between: Callable[[], None] = lambda: None
         self.hear: Callable[[str, Mapping[str, Any]], None] = lambda _what, _line: None
         self.restless: Callable[[], bool] = lambda: False
-        self._drivers = {rules.shuffler: SHUFFLER, rules.reader: READER, rules.shoe: shoe}
+        others: dict[str | None, str] = {rules.shuffler: SHUFFLER, rules.reader: READER}
+        self.drivers = others | {rules.shoe: shoe}
         self._seed = seed
         self._random = Random(f"{seed}/daemon")
         self._log = log
@@ -99,6 +101,7 @@ class Stepped:
         self.store = store or InMemory()
         self.journal = self.store.open(self.clock, self._random)
         self.boots = 0
+        self.requests = 0
         self._boot()
 
     # The daemon's life
@@ -112,7 +115,7 @@ class Stepped:
         ports: dict[str, WatchedPort] = {}
         for name, host in self.hosts.items():
             known = state.device(name)
-            spec = load(self._drivers[name])
+            spec = load(self.drivers[name])
             random = Random(f"{self._seed}/driver/{name}/{self.boots}")
             setup = Setup(name, random, Resume(known.n, known.boot, known.seq, known.serial))
             make, wire = (spec.controlled, MemTransport) if spec.polled else (spec.reader, MemReceiver)
@@ -149,6 +152,7 @@ class Stepped:
 
     def request(self, request: Mapping[str, Any]) -> None:
         """One request of the dealer's on the control socket."""
+        self.requests += 1
         if "get" in request:
             self.dealer.answered({"ok": True, "status": self.controller.view("status")})
             return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
 
 from controller.table.profiles import TableRules
+from simulators.faults.script import Step
 from simulators.rig.felt import MANAGED_SHOE
 
 
@@ -22,7 +22,7 @@ class Plan:
     shoe: str = MANAGED_SHOE
     seed: str = ""
     shoes: int = 1
-    steps: tuple[Any, ...] = ()
+    steps: tuple[Step, ...] = ()
     first: int = 1
 
 

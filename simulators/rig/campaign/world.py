@@ -2,11 +2,70 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
+from typing import Any, Protocol
 
-from simulators.rig.campaign.result import Failure, Outcome, Plan
-from simulators.rig.stepped import Stepped
+from controller.service import Commander
+from controller.table.inputs import Hour
+from simulators.faults.script import Director, Step
+from simulators.hosts.line import Line
+from simulators.models.machine import CannotDo, Traps
+from simulators.rig.campaign.judge import Judge
+from simulators.rig.campaign.result import Outcome, Plan
+from simulators.rig.campaign.store import DiskStore, disk_full
+from simulators.rig.stepped import DAY, HOUR, Stepped
 from simulators.rig.steps import Stuck
+from simulators.wire.device import WireDevice
+
+DAEMON, POWER, DEALER = "daemon", "power", "dealer"
+"""Devices of steps that befall the table itself."""
+FUSE = 12
+"""A crash comes up to so many things after its trigger: between any two of them."""
+RESTART_S = (0.2, 5.0)
+"""How long no daemon runs."""
+OFF_S = (0.1, 20.0)
+"""How long the power is away."""
+JUMP_S = 7200.0
+PATIENCE_S = 60.0
+"""Without a fact or an act for so long, somebody is called; a cycle of eight decks may take longer."""
+CYCLE_S = 600.0
+AWAKE_S = 30.0
+"""After a fault struck polls are waited for as in real life; at other times only now and then."""
+LIVED_THROUGH = 0.05
+MOST_S = 40_000.0
+"""Simulated seconds after which a table is given up, whatever goes on at it."""
+
+
+class Gone(BaseException):
+    """The daemon ends here; with `power` the machine that it runs on, and all others."""
+
+    def __init__(self, *, power: float | None = None) -> None:
+        super().__init__()
+        self.power = power
+
+
+class Helpers(Protocol):
+    """Who is called when nothing goes on, and what people do wrong."""
+
+    def help(self, world: Stepped) -> bool:
+        """Do what the table needs to go on; False when nobody knows a way on."""
+
+    def slip(self, step: Step) -> None:
+        """The moment of a slip has come."""
+
+
+class Nobody:
+    """Nobody comes."""
+
+    def help(self, world: Stepped) -> bool:
+        del world
+        return False
+
+    def slip(self, step: Step) -> None:
+        del step
 
 
 class Table:
@@ -14,22 +73,249 @@ class Table:
 
     def __init__(self, plan: Plan, directory: Path) -> None:
         self.plan = plan
-        self.directory = directory
+        self._random = Random(f"{plan.seed}/table")
+        self._own = [step for step in plan.steps if step.device in (DAEMON, POWER, DEALER)]
+        self._struck: Counter[str] = Counter()
+        self._director = Director(self._strike)
+        self._traps = Traps()
+        self._fuse: int | None = None
+        self._dies: float | None = None
+        self._lines: dict[str, Line] = {}
+        self.store = DiskStore(directory, Random(f"{plan.seed}/disk"))
+        self.world = Stepped(
+            plan.rules, plan.seed, plan.shoes,
+            shoe=plan.shoe, store=self.store, line=self._line, devices=self._watched,
+        )  # fmt: skip
+        self.people: Helpers = Nobody()
+        self.judge = Judge(self.world, self.store, self.struck, plan.first)
+        self.restarts = 0
+        self.stopped: str | None = None
+        self._ended = False
+        self._progress = 0.0
+        self._mark: tuple[int, ...] = ()
+        self._counts = self._cards = 0
+        self._awake_until = 0.0
+        self._wake: float | None = None
+        self._lived = False
+        self._known = 0
+
+    def struck(self) -> Mapping[str, Counter[str]]:
+        """What really happened, by device."""
+        return {name: line.struck for name, line in self._lines.items()} | {DAEMON: self._struck}
+
+    # The plan
+
+    def _line(self, name: str, wire: WireDevice) -> WireDevice:
+        steps = [step for step in self.plan.steps if step.device == name]
+        self._lines[name] = Line(wire, Random(f"{self.plan.seed}/line/{name}"), steps, name)
+        return self._lines[name]
+
+    def _watched(self, ports: Mapping[str, Commander]) -> Mapping[str, Commander]:
+        return {name: _Watched(name, port, self) for name, port in ports.items()}
+
+    def _begin(self) -> None:
+        """Lay what is planned for the table itself."""
+        self.store.before, self.store.after = self._before_commit, self._after_commit
+        self.world.between, self.world.restless = self._between, self._restless
+        for step in self._own:
+            if step.waits:
+                self._director.add(step)
+            elif step.nth is not None or step.chance is not None:
+                self._traps.set(step.fault, step.nth, step.value, chance=step.chance, random=self._random)
+            else:
+                self._strike(step)
+
+    def _strike(self, step: Step) -> None:
+        """A step's moment has come; what waits for a commit or a command lies in wait from now on."""
+        match step.fault:
+            case "crash":
+                self._light(None)
+            case "power_cut":
+                self._light(float(step.value) if step.value else self._random.uniform(*OFF_S))
+            case "power_dip":
+                self._struck[step.fault] += 1
+                self._power_off(float(step.value) if step.value else self._random.uniform(*OFF_S))
+            case "clock_jump":
+                self._struck[step.fault] += 1
+                self._set_clock(float(step.value) if step.value else JUMP_S)
+            case _ if step.device == DEALER:
+                self.people.slip(step)
+            case _:
+                self._traps.set(step.fault, 1, step.value)
+
+    def _light(self, power: float | None) -> None:
+        self._fuse, self._dies = self._random.randint(0, FUSE), power
+
+    def _power_off(self, seconds: float) -> None:
+        for host in self.world.hosts.values():
+            host.device.advance(self.world.clock.now())
+            host.device.machine.power_cut(seconds)
+
+    def _set_clock(self, seconds: float) -> None:
+        self.world.clock.set_wall(seconds)
+        self.world.service.handle([Hour(HOUR + round(seconds / 3600), DAY)])
+
+    # Where it happens
+
+    def _between(self) -> None:
+        if self._fuse is None:
+            return
+        self._fuse -= 1
+        if self._fuse < 0:
+            self._fuse = None
+            self._struck["crash" if self._dies is None else "power_cut"] += 1
+            raise Gone(power=self._dies)
+
+    def _springs(self, name: str) -> bool:
+        """Whether something lies in wait here; each is one more occasion."""
+        if not self._traps:
+            return False
+        if self._traps.sprung(name):
+            self._struck[name] += 1
+            return True
+        return False
+
+    def _before_commit(self) -> None:
+        for name in ("crash", "power_cut"):
+            if self._traps.sprung(name):
+                self._light(None if name == "crash" else self._random.uniform(*OFF_S))
+        if self._springs("crash_before_commit"):
+            raise Gone
+        if self._springs("disk_full"):
+            disk_full()
+
+    def _after_commit(self) -> None:
+        if self._springs("crash_after_commit"):
+            raise Gone(power=self._random.choice((None, self._random.uniform(*OFF_S))))
+
+    def _command(self, device: str, send: Callable[[], None], name: str) -> None:
+        """The daemon sends a command."""
+        self._director.command(name)
+        if self._springs("crash_before_send"):
+            raise Gone
+        send()
+        if self._springs("crash_after_send"):
+            self.world.controller.ports[device].step(0)
+            self.world.hosts[device].pump(self.world.clock.now())
+            raise Gone
+
+    def _restless(self) -> bool:
+        """Whether polls are waited for: something has just gone wrong, or it is one of those times."""
+        now, struck = self.world.clock.now(), sum(line.struck.total() for line in self._lines.values())
+        if struck != self._known:
+            self._known, self._awake_until = struck, now + AWAKE_S
+        if self.world.dealer.wake != self._wake:
+            self._wake = self.world.dealer.wake
+            self._lived = bool(self.plan.steps) and self._random.random() < LIVED_THROUGH
+        return now < self._awake_until or self._lived
+
+    # Playing
 
     def play(self) -> Outcome:
-        """Play to the end, or as far as it goes."""
-        plan, outcome = self.plan, Outcome()
-        world = Stepped(plan.rules, plan.seed, plan.shoes, shoe=plan.shoe)
+        """Play to the end, or as far as it goes. What our own code throws comes out of here."""
         try:
-            world.run()
-        except Stuck as stuck:
-            outcome.failures.append(Failure(plan.first, str(stuck)))
-        view, referee = world.view, world.felt.referee
-        outcome.shoes = len(referee.shoes)
-        outcome.played = len(referee.shoes) - bool(outcome.failures)
-        outcome.rounds, outcome.cards, outcome.events = view.rounds, referee.cards, world.journal.last_seq
-        outcome.failures += [Failure(plan.first, what) for what in referee.violations]
-        outcome.counters.invariant_violations = len(referee.violations)
-        outcome.simulated_s = world.clock.now()
-        world.close()
-        return outcome
+            self._begin()
+            while not self._ended:
+                try:
+                    self._turn()
+                except Gone as gone:
+                    self._restart(gone)
+                except (Stuck, CannotDo) as stuck:
+                    self._stuck(str(stuck))
+            self.store.before = self.store.after = self.world.between = lambda: None
+            self.world.settle(1.0)
+            self.judge.ended()
+            self.world.close()
+        finally:
+            self.store.close()
+        return self._outcome()
+
+    def _turn(self) -> None:
+        world, now = self.world, self.world.clock.now()
+        if world.dealer.done:
+            self._ended = True
+            return
+        busy = world.step()
+        self._director.advance(now)
+        while self._cards < world.felt.referee.cards:
+            self._cards += 1
+            self._director.card()
+        if world.service.stopped is not None:
+            if not self._struck["disk_full"]:
+                self.judge.failed(f"crashed: {world.service.stopped}")
+            raise Gone
+        if world.felt.referee.counts != self._counts:
+            self._counts = world.felt.referee.counts
+            self.judge.look()
+        if not busy and not world.dealer.done:
+            self._wait(now)
+
+    def _wait(self, now: float) -> None:
+        world = self.world
+        mark = (world.requests, world.felt.referee.cards, world.view.rounds)
+        if mark != self._mark:
+            self._mark, self._progress = mark, now
+        if now - self._progress > (CYCLE_S if world.dealer.quiet else PATIENCE_S) or now > MOST_S:
+            raise Stuck(f"nothing happens any more; waiting for {world.dealer.doing}")
+        world.pass_time()
+
+    def _stuck(self, why: str) -> None:
+        """Somebody is called. Where nobody can help, the table stops."""
+        world = self.world
+        self._progress = world.clock.now()
+        if world.clock.now() <= MOST_S and self.people.help(world):
+            return
+        self.stopped = self.judge.stopped(why, world.dealer.refused)
+        self._ended = True
+
+    def _restart(self, gone: Gone) -> None:
+        """The daemon died; a new one reads what is left of the journal."""
+        world = self.world
+        while True:
+            before, in_doubt = world.service.state, self.store.in_doubt
+            self.restarts += 1
+            self.judge.take(self.store.take())
+            world.crash()
+            if gone.power is not None:
+                self._power_off(gone.power)
+            self.store.kill() if gone.power is None else self.store.power_cut()
+            world.clock.advance(self._random.uniform(*RESTART_S))
+            try:
+                world.restart()
+            except Gone as again:
+                self.judge.reopened(before, world.recovered, in_doubt)
+                gone = again
+            else:
+                self.judge.reopened(before, world.recovered, in_doubt)
+                return
+
+    def _outcome(self) -> Outcome:
+        world, judge = self.world, self.judge
+        shoes = min(len(world.felt.referee.shoes), self.plan.shoes)
+        struck = sum(self.struck().values(), Counter[str]())
+        return Outcome(
+            shoes=shoes,
+            played=shoes if world.view.phase == "closed" and self.stopped is None else max(shoes - 1, 0),
+            rounds=world.view.rounds,
+            cards=world.felt.referee.cards,
+            events=world.journal.last_seq,
+            struck=struck,
+            restarts=self.restarts,
+            stopped=self.stopped,
+            failures=judge.failures,
+            counters=judge.counters,
+            simulated_s=world.clock.now(),
+        )
+
+
+class _Watched:
+    """A device's command side that tells the table what is sent."""
+
+    def __init__(self, name: str, port: Commander, table: Table) -> None:
+        self._name, self._port, self._table = name, port, table
+
+    def command(self, call_id: str, name: str, args: Mapping[str, Any]) -> None:
+        self._table._command(self._name, lambda: self._port.command(call_id, name, args), name)  # noqa: SLF001
+
+    def ack(self, n: int) -> None:
+        self._port.ack(n)

@@ -1,0 +1,320 @@
+"""The judge of a table: where the cards really are against what the controller believes and says.
+
+He knows the felt and the machines, and what really went wrong. The controller is asked for its belief, never
+for the truth. What is excused stands in `EXCUSES`, and is excused only once its fault has really struck.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from typing import Any
+
+from controller.journal import verify
+from controller.record import Entry
+from controller.table.evolve import evolve
+from controller.table.state import TableState
+from simulators.faults import FAULTS
+from simulators.models.table import CardsAstray
+from simulators.rig.campaign.result import Counters, Failure
+from simulators.rig.campaign.store import DiskStore
+from simulators.rig.felt import BEE_TEK
+from simulators.rig.referee import BURN, STUB
+from simulators.rig.stepped import Stepped
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """A violation of these `kinds` is excused once one of `faults` struck, if one of `codes` is latched."""
+
+    kinds: tuple[str, ...]
+    faults: tuple[str, ...]
+    codes: tuple[str, ...]
+    why: str
+
+
+EXCUSES = (
+    Excuse(
+        ("mixed batches", "unshuffled", "uncut"),
+        ("wrong_back_card",),
+        ("wrong_back", "wrong_back_in_shuffler", "rack_wrong_back"),
+        "a card that somebody slipped in is known by its back, and that is seen when it comes out",
+    ),
+)
+COUNTS = {"collect_rack": "batch", "count_batch": "batch", "batch_proved": "batch"}
+"""Facts with which a whole batch was counted: what was hidden until then must be known now."""
+COUNTED_WRONG = frozenset(
+    (
+        *("taken_without_proof", "cards_inside", "wrong_batch", "wrong_count", "wrong_composition"),
+        *("wrong_back_in_shuffler", "wrong_back", "too_many_copies", "too_many_cards", "cards_missing"),
+        *("rack_gauge", "rack_wrong_back", "wrong_stub", "stray_card", "cards_in_shoe"),
+        *("shoe_rebooted", "events_lost", "returned_twice", "count_drift", "card_out_of_turn"),
+        "dead_card",
+    )
+)
+"""Latched faults by which the controller itself says that its counts are not to be believed."""
+GAPS = frozenset({"gap_possible", "unjudged_gap_possible"})
+ADMITS_LOSS = frozenset({"events_lost", "shoe_rebooted", "stray_card", "cards_in_shoe"})
+"""Facts and faults by which the controller says that it may have missed cards."""
+NEVER = frozenset({"crashed", "machine_disagrees"})
+"""Faults of the controller itself: no simulated device may bring them about."""
+
+
+class Judge:
+    """One table's. `struck` tells by device and fault how often what was planned really happened."""
+
+    def __init__(
+        self,
+        world: Stepped,
+        store: DiskStore,
+        struck: Callable[[], Mapping[str, Counter[str]]],
+        first: int = 1,
+    ) -> None:
+        self.failures: list[Failure] = []
+        self.counters = Counters()
+        self.codes: Counter[str] = Counter()
+        self._world, self._store, self._struck = world, store, struck
+        self._first = first
+        self._known: set[str] = set()
+        self._excused: Counter[str] = Counter()
+        self._owed: list[tuple[str, Excuse, Counter[str]]] = []
+        self._read: list[tuple[int, Mapping[str, Any], bool]] = []
+        self._cards = 0
+        self._drawn: list[Mapping[str, Any]] = []
+        self._happenings = 0
+        self._admits = False
+        self._hidden: dict[str, int] = {}
+        self._counted: dict[str, int] = {}
+        self._seq = 0
+        self._before: dict[str, Counter[str]] = {}
+        world.felt.referee.excused = self._is_excused
+        world.hear = self._hear
+
+    @property
+    def shoe(self) -> int:
+        """The number of the shoe that is on the table."""
+        return self._first + max(len(self._world.felt.referee.shoes) - 1, 0)
+
+    def failed(self, what: str) -> None:
+        """The same failure is told once a shoe."""
+        key = f"{self.shoe} {what.partition(':')[0]}"
+        if key not in self._known:
+            self._known.add(key)
+            self.failures.append(Failure(self.shoe, what))
+
+    # Moments
+
+    def look(self) -> None:
+        """A quiet point: everything that happened is journaled, and the dealer counted."""
+        self.take(self._store.take())
+        self._notice_strikes()
+        self._match_cards(final=False)
+        self._compare_custody()
+        self._collect_debts()
+
+    def reopened(self, before: TableState, found: TableState, in_doubt: Sequence[Entry]) -> None:
+        """A new daemon read the journal: `found` is what it made of it, `before` what the old one knew."""
+        journal = self._world.journal
+        new = [entry for entry in journal.entries(before.seq) if entry.seq <= found.seq]
+        if new and [entry.hash for entry in new] != [entry.hash for entry in in_doubt]:
+            self._gap(f"{len(new)} facts after {before.seq}, {len(in_doubt)} were written unacknowledged")
+        if found.seq < before.seq:
+            self._gap(f"facts lost: {before.seq} were acknowledged, {found.seq} are there")
+        elif (last := self._store.acknowledged) is not None:
+            there = next(iter(journal.entries(last.seq - 1)), None)
+            if there is None or there.hash != last.hash:
+                self._gap(f"fact {last.seq} is another one than was acknowledged")
+        self.verify()
+        wanted = reduce(evolve, (entry.fact for entry in new), before)
+        if found != wanted:
+            self.failed(f"recovered state differs: {_difference(wanted, found)}")
+        self.take(new)
+
+    def verify(self) -> None:
+        verdict = verify(self._store.path, self._store.key)
+        if not verdict.ok:
+            self._gap(f"journal broken at fact {verdict.bad_seq}: {verdict.why}")
+
+    def stopped(self, stuck: str, refused: Mapping[str, Any] | None) -> str | None:
+        """The table does not go on: the code that says why; None is a dead end, which is a failure."""
+        self.take(self._store.take())
+        controller = self._world.controller
+        for fault in controller.view("faults"):
+            return str(fault["code"])
+        for alarm in controller.view("alarms"):
+            return str(alarm["code"])
+        if refused is not None and refused.get("expected"):
+            return str(refused["refused"])
+        self.failed(f"dead end: nothing is latched or refused, and it does not go on: {stuck}")
+        return None
+
+    def ended(self) -> None:
+        """The last look: the table is closed, or was given up."""
+        self.take(self._store.take())
+        self._notice_strikes()
+        self._match_cards(final=True)
+        self._collect_debts()
+        self.verify()
+        for what in self._world.felt.referee.violations:
+            self.counters.invariant_violations += 1
+            self.counters.cards_lost += ": cards lost: " in what
+            self.failed(what.partition(": ")[2])
+
+    # Facts and lines
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Facts in their order, each once."""
+        shoe = self._world.rules.shoe
+        for entry in entries:
+            fact = entry.fact
+            if entry.seq != self._seq + 1 and self._seq:
+                self._gap(f"fact {entry.seq} follows fact {self._seq}")
+            self._seq = entry.seq
+            kind = fact.kind
+            if kind == "card_drawn" and fact.source == shoe:
+                self._read.append((entry.seq, fact.whole, fact.data.get("card") is not None))
+            elif kind in GAPS and fact.source == shoe:
+                self._admits = True
+            elif kind == "fault_latched":
+                code = fact.data["code"]
+                self.codes[code] += 1
+                self._admits |= code in ADMITS_LOSS
+                if code in NEVER:
+                    self.failed(f"{code}: {fact.data.get('cause') or fact.data.get('detail') or ''}")
+            elif kind in COUNTS and (batch := fact.data.get(COUNTS[kind])) is not None:
+                self._counted[batch] = entry.seq
+
+    def _hear(self, what: str, line: Mapping[str, Any]) -> None:
+        """Each fact as followers get it."""
+        if what == "follow" and line.get("seen") is False and (line.get("card") or line.get("raw")):
+            self._leaked(f"the follow line of fact {line['fact']} names a card that nobody may see")
+
+    def _leaked(self, text: str) -> None:
+        self.counters.unseen_cards_leaked += 1
+        self.failed(f"leak: {text}")
+
+    def _gap(self, text: str) -> None:
+        self.counters.journal_gaps += 1
+        self.failed(f"journal: {text}")
+
+    # Cards, one by one
+
+    def _match_cards(self, *, final: bool) -> None:
+        """Each card that left through the reader is one fact, in order, and open only where it lies open."""
+        world = self._world
+        if world.rules.shoe is None:
+            return
+        happenings = world.felt.shoe.happenings
+        for happening in happenings[self._happenings :]:
+            if happening.kind == "drawn":
+                self._drawn.append(happening.data)
+        self._happenings = len(happenings)
+        lost, twice = 0, 0
+        truth = self._drawn[self._cards :]
+        for seq, told, open_ in self._read:
+            skip = next((n for n, card in enumerate(truth[:8]) if _same(card, told)), None)
+            if skip is None:
+                twice += 1
+                continue
+            lost += skip
+            self._check_leak(seq, self._cards + skip, open_=open_)
+            self._cards += skip + 1
+            truth = truth[skip + 1 :]
+        self._read.clear()
+        absent = truth and not world.view.up >= {world.rules.shoe}
+        if truth and not (absent and final):
+            lost += len(truth)
+            self._cards += len(truth)
+        excused = self._admits or self._unnumbered_loss()
+        self._admits = False
+        if lost and not excused:
+            self.counters.cards_lost += lost
+            self.failed(f"cards lost: {lost} left the shoe and are no fact")
+        if twice and not excused:
+            self.counters.cards_counted_twice += twice
+            self.failed(f"counted twice: {twice} card facts more than cards")
+
+    def _check_leak(self, seq: int, number: int, *, open_: bool) -> None:
+        """A burned card, one of the stub and the dealer's second card lie face down when they come."""
+        referee = self._world.felt.referee
+        if not open_ or number >= len(referee.drawn_to):
+            return
+        place, nth = referee.drawn_to[number]
+        down = place in (BURN, STUB) or (place == "dealer" and nth == 2)
+        if down and not self._drawn[number]["up"]:
+            self._leaked(f"fact {seq} names the card that lies face down at {place}")
+
+    def _unnumbered_loss(self) -> bool:
+        """A shoe that only talks: what its line loses nobody knows before the next count."""
+        world = self._world
+        shoe = world.rules.shoe or ""
+        return world.drivers.get(shoe) == BEE_TEK and self._struck()[shoe].total() > 0
+
+    # Custody
+
+    def _notice_strikes(self) -> None:
+        """Faults that hide cards make every batch uncertain that has not been counted since."""
+        struck = self._struck()
+        for device, now in struck.items():
+            new = now - self._before.get(device, Counter())
+            self._before[device] = Counter(now)
+            hides = any(FAULTS[name].hides for name in new if name in FAULTS)
+            talker = self._world.drivers.get(device) == BEE_TEK and new.total() > 0
+            if hides or talker:
+                self._hidden = {batch.id: self._seq for batch in self._world.rules.batches}
+
+    def _compare_custody(self) -> None:
+        """Belief and census, batch by batch."""
+        world = self._world
+        try:
+            census = world.felt.referee.census()
+        except CardsAstray as error:
+            self.counters.cards_lost += 1
+            self.failed(f"cards lost: {error}")
+            return
+        state = world.service.state
+        latched = {fault.code for fault in state.faults} & COUNTED_WRONG
+        for batch, believed in state.batches.items():
+            found = {place: counts[batch] for place, counts in census.items() if batch in counts}
+            belief = {place.value: n for place, n in believed.cards.items() if n}
+            if found == belief:
+                continue
+            struck, counted = self._hidden.get(batch), self._counted.get(batch, 0)
+            if latched or believed.unfit or (struck is not None and counted <= struck):
+                continue
+            self.counters.invariant_violations += 1
+            self.failed(f"custody: of batch {batch} the controller believes {belief}, the cards are {found}")
+
+    # Violations that the referee saw
+
+    def _is_excused(self, kind: str, detail: str) -> bool:
+        """Asked at the moment itself: custody is judged here, and an excuse is a debt until it is latched."""
+        del detail
+        if kind == "custody":
+            return True
+        struck = sum(self._struck().values(), Counter[str]())
+        for excuse in EXCUSES:
+            if kind in excuse.kinds and any(struck[name] for name in excuse.faults):
+                self._owed.append((kind, excuse, Counter(self.codes)))
+                return True
+        return False
+
+    def _collect_debts(self) -> None:
+        owed, self._owed = self._owed, []
+        latched = {fault.code for fault in self._world.service.state.faults}
+        for kind, excuse, before in owed:
+            if not any(code in latched or self.codes[code] > before[code] for code in excuse.codes):
+                self.counters.invariant_violations += 1
+                self.failed(f"{kind}: none of {', '.join(excuse.codes)} was latched, though {excuse.why}")
+
+
+def _same(card: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Whether a fact tells this card; a back that the device does not see is no difference."""
+    return card["face"] == told.get("card") and told.get("back") in (None, card["back"])
+
+
+def _difference(wanted: TableState, found: TableState) -> str:
+    names = [f.name for f in fields(wanted) if getattr(wanted, f.name) != getattr(found, f.name)]
+    return ", ".join(names)
