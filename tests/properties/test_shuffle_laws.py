@@ -164,6 +164,7 @@ def test_valleys_of_a_pass_of_ten_shelves(ten_shelves: list[Sequence[int]]) -> N
     seen = Counter(map(laws.valleys, ten_shelves))
     assert max(seen) == 9
     assert laws.chi_square_p(seen, laws.shelf_valleys(52, 10)) > 1e-4
+    assert fmean(map(laws.descents, ten_shelves)) == pytest.approx(25.5, abs=0.06), "as often above as below"
 
 
 def test_two_passes_of_ten_shelves_are_one_of_two_hundred() -> None:

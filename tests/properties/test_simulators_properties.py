@@ -90,6 +90,21 @@ def test_shuffles_and_sorts_keep_the_cards(decks: int, shelves: int, seed: int):
     assert [card.face for card in new_deck_order(shuffled)] == [card.face for card in batch]
 
 
+SHOE_TRAPS = (
+    "unseen",
+    "read_twice",
+    "double_feed",
+    "overdraw",
+    "sticks",
+    "power_cut",
+    "cut_unseen",
+    "missing",
+)
+SHUFFLER_TRAPS = (
+    "leave_inside", "stuck", "jam", "recovered_jam", "freeze", "power_cut", "power_cut_out", "missing",
+)  # fmt: skip
+
+
 class Table(RuleBasedStateMachine):
     """A dealer who does anything that his hands can do, in any order."""
 
@@ -100,13 +115,12 @@ class Table(RuleBasedStateMachine):
         self.hands, self.other = Stack(red), Stack(blue)
         self.shoe, self.shuffler = Shoe(random), BatchShuffler(random)
         self.rack, self.layout = DiscardRack(), Layout(3)
-        self.shuffler.traps.set("leave_inside", 2, 5)
-        self.shuffler.traps.set("jam", 3)
         self.world = World(
             {"A": red, "B": blue},
             {
                 "hands": self.hands, "other": self.other, "shoe": self.shoe, "rack": self.rack,
-                "layout": self.layout, "shuffler": self.shuffler,
+                "layout": self.layout, "shuffler": self.shuffler, "shoe sleeve": self.shoe.sleeve,
+                "shuffler sleeve": self.shuffler.sleeve,
             },
         )  # fmt: skip
         self.token = 0
@@ -117,6 +131,23 @@ class Table(RuleBasedStateMachine):
             return act(*args)
         except (CannotDo, ValueError):
             return None
+
+    @rule(trap=st.sampled_from(SHOE_TRAPS))
+    def shoe_goes_wrong(self, trap: str) -> None:
+        self.shoe.traps.clear(trap)
+        self.shoe.traps.set(trap, 1)
+
+    @rule(trap=st.sampled_from(SHUFFLER_TRAPS))
+    def shuffler_goes_wrong(self, trap: str) -> None:
+        self.shuffler.traps.clear(trap)
+        self.shuffler.traps.set(trap, 1)
+
+    @rule(place=st.sampled_from(["box 1", "box 2", "dealer"]))
+    def push_back(self, place: str) -> None:
+        if self.layout.places[place]:
+            card = self.layout.places[place].pop()
+            assert isinstance(card, Card)
+            self.shoe.push_back(card)
 
     @rule(position=st.integers(0, 60), seed=st.integers(0, 99))
     def wash_and_cut(self, position: int, seed: int) -> None:

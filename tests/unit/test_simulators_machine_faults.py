@@ -1,0 +1,366 @@
+"""What goes wrong in shoes and shufflers: what happens to the cards, and what the machine says of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from simulators.models.cards import Card, CuttingCard, Item, Stack, make_batch
+from simulators.models.machine import CannotDo, Machine
+from simulators.models.selfplay import SelfPlay, StackHands
+from simulators.models.shoe import Shoe
+from simulators.models.shuffler import BatchShuffler
+from simulators.models.shuffles import new_deck_order
+from simulators.models.stack_shoe import StackShoe
+from simulators.models.table import World
+
+TOKEN, OTHER = bytes(range(16)), bytes(16)
+
+
+def kinds(machine: Machine) -> list[str]:
+    return [happening.kind for happening in machine.happenings]
+
+
+def told(shoe: Shoe) -> list[str | None]:
+    """The faces that the reader told."""
+    return [happening.data["face"] for happening in shoe.happenings if happening.kind == "drawn"]
+
+
+def refused(act: Any, *args: object) -> str:
+    with pytest.raises(CannotDo) as no:
+        act(*args)
+    return no.value.why
+
+
+# A shoe with the cards AC 2C 3C 4C ...
+
+
+def shoe_with(trap: str, at: int | None = 2, value: Any = None, *, behind: int | None = None) -> Shoe:
+    shoe, pile = Shoe(Random(1)), Stack(make_batch("red", 1))
+    if behind is not None:
+        pile.insert_cutting_card(CuttingCard(), behind)
+    shoe.traps.set(trap, at, value)
+    shoe.open_lid()
+    shoe.load(pile)
+    shoe.close_lid()
+    return shoe
+
+
+def draw(shoe: Shoe, count: int) -> list[Item]:
+    return [item for item in (shoe.draw() for _ in range(count)) if item is not None]
+
+
+def faces(items: list[Item]) -> list[str]:
+    return [item.face for item in items if isinstance(item, Card)]
+
+
+@pytest.mark.parametrize(
+    ("trap", "value", "seen", "drawn"),
+    [
+        ("misread", None, ["AC", None, "3C", "4C"], 4),
+        ("wrong_face", None, ["AC", "3C", "3C", "4C"], 4),
+        ("wrong_face", "KS", ["AC", "KS", "3C", "4C"], 4),
+        ("unseen", None, ["AC", "3C", "4C"], 3),
+        ("read_twice", None, ["AC", "2C", "2C", "3C", "4C"], 5),
+        ("double_feed", None, ["AC", "2C", "4C"], 3),
+        ("overdraw", None, ["AC", "2C", "3C", "4C"], 4),
+        ("power_cut", 0.0, ["AC", "3C", "4C"], 2),
+    ],
+)
+def test_what_the_reader_tells_of_four_cards(
+    trap: str, value: Any, seen: list[str | None], drawn: int
+) -> None:
+    shoe = shoe_with(trap, 2, value)
+    assert faces(draw(shoe, 4)) == ["AC", "2C", "3C", "4C"], "the cards are right"
+    assert (told(shoe), shoe.drawn, len(shoe)) == (seen, drawn, 48)
+
+
+def test_a_card_that_came_along_lies_in_the_exit_until_the_next_draw() -> None:
+    shoe = shoe_with("double_feed", 51)
+    draw(shoe, 51)
+    assert (len(shoe), shoe.empty, kinds(shoe)[-1]) == (1, False, "drawn")
+    assert faces(draw(shoe, 1)) == ["KS"]
+    assert (kinds(shoe)[-1], told(shoe)[-1]) == ("emptied", "QS")
+
+
+def test_what_lies_in_the_exit_can_be_lifted_out_and_is_not_owed_any_more() -> None:
+    shoe = shoe_with("overdraw")
+    draw(shoe, 2)
+    assert told(shoe) == ["AC", "2C", "3C"]
+    shoe.open_lid()
+    assert faces(list(shoe.remove_by_hand(1).contents())) == ["3C"]
+    assert faces(draw(shoe, 1)) == ["4C"]
+    assert told(shoe)[-1] == "4C"
+
+
+def test_a_cutting_card_does_not_come_along() -> None:
+    shoe = shoe_with("double_feed", 2, behind=50)
+    assert len(faces(draw(shoe, 3))) == 2
+    assert kinds(shoe)[2:] == ["drawn", "drawn", "cutting_card"]
+
+
+def test_a_card_turned_over_is_told_face_up() -> None:
+    shoe = shoe_with("face_up")
+    draw(shoe, 3)
+    assert [h.data["up"] for h in shoe.happenings if h.kind == "drawn"] == [False, True, False]
+
+
+def test_a_cutting_card_that_the_sensor_misses_comes_all_the_same() -> None:
+    shoe = shoe_with("cut_unseen", 1, behind=50)
+    assert [isinstance(item, CuttingCard) for item in draw(shoe, 4)] == [False, False, True, False]
+    assert "cutting_card" not in kinds(shoe)
+
+
+def test_a_card_that_sticks_comes_later() -> None:
+    shoe = shoe_with("sticks", 2, 4.0)
+    draw(shoe, 1)
+    assert refused(shoe.draw) == "sticks"
+    shoe.advance(3.9)
+    assert (refused(shoe.draw), len(shoe)) == ("sticks", 51)
+    shoe.advance(4.0)
+    assert faces(draw(shoe, 2)) == ["2C", "3C"]
+
+
+def test_where_every_card_sticks_every_card_comes_all_the_same() -> None:
+    shoe = shoe_with("sticks", None)
+    for face in ("AC", "2C"):
+        assert refused(shoe.draw) == "sticks"
+        shoe.advance(shoe.now + 3.0)
+        assert faces(draw(shoe, 1)) == [face]
+
+
+def test_a_hand_under_the_lid_frees_a_card_that_sticks() -> None:
+    shoe = shoe_with("sticks", 1)
+    assert refused(shoe.draw) == "sticks"
+    shoe.open_lid()
+    shoe.remove_by_hand(1)
+    assert faces(draw(shoe, 1)) == ["2C"]
+
+
+def test_a_card_pushed_back_in_is_drawn_and_told_again() -> None:
+    shoe = shoe_with("misread", 99)
+    one, two = draw(shoe, 2)
+    assert isinstance(two, Card)
+    shoe.push_back(two)
+    assert (kinds(shoe)[-1], len(shoe)) == ("reversed", 51)
+    assert draw(shoe, 1) == [two]
+    assert (told(shoe), shoe.drawn) == (["AC", "2C", "2C"], 3)
+    assert one not in shoe.contents()
+
+
+def test_power_that_goes_while_a_card_leaves_is_told_by_the_boot_counter_alone() -> None:
+    shoe = shoe_with("power_cut", 2)
+    draw(shoe, 3)
+    assert (shoe.powered, told(shoe)) == (False, ["AC"])
+    shoe.advance(0.2)
+    assert (shoe.boot, shoe.drawn, len(shoe)) == (2, 0, 49)
+
+
+def test_the_dealer_of_a_simulated_shoe_pulls_again_where_a_card_sticks() -> None:
+    shoe = Shoe(Random(1))
+    SelfPlay(shoe, Random(2), pace=1.0).change_shoe(Stack(make_batch("red", 1)))
+    shoe.traps.set("sticks", 3)
+    shoe.advance(6.5)
+    assert len(told(shoe)) == 3
+    assert [h.at for h in shoe.happenings if h.kind == "drawn"] == [1.0, 2.0, 6.0]
+
+
+def test_a_stack_waits_for_a_card_that_sticks() -> None:
+    shoe = StackShoe(Random(1))
+    StackHands(shoe, Random(2), pace=100.0).fill(Stack(make_batch("red", 1)))
+    shoe.traps.set("sticks", 2, 1.0)
+    assert shoe.dispense(3, 0) == 3
+    shoe.advance(5.0)
+    assert (shoe.on_tray, shoe.dispensing) == (3, False)
+    assert [round(h.at, 1) for h in shoe.happenings if h.kind == "drawn"] == [0.2, 1.4, 1.6]
+
+
+# What hands put in
+
+
+@pytest.mark.parametrize(
+    ("trap", "value", "cards", "strangers", "sleeve"),
+    [
+        ("missing", 3, 49, 0, 3),
+        ("extra", 2, 54, 2, 0),
+        ("duplicate", None, 52, 1, 1),
+        ("joker", None, 52, 1, 1),
+    ],
+)
+@pytest.mark.parametrize("made", [Shoe, BatchShuffler])
+def test_a_pile_that_is_not_whole(
+    made: type[Shoe | BatchShuffler], trap: str, value: Any, cards: int, strangers: int, sleeve: int
+) -> None:
+    machine, batch = made(Random(1)), make_batch("red", 1)
+    machine.traps.set(trap, 1, value)
+    if isinstance(machine, Shoe):
+        machine.open_lid()
+    machine.load(Stack(batch))
+    items = faces(list(machine.contents()))
+    assert (len(items), len(machine.sleeve)) == (cards, sleeve)
+    assert World({"A": batch}, {"machine": machine, "sleeve": machine.sleeve}).census() == {
+        "machine": {"A": cards - strangers} | ({"?": strangers} if strangers else {}),
+    } | ({"sleeve": {"A": sleeve}} if sleeve else {})
+    copies = Counter(Counter(items).values())
+    assert (copies[2], "XJ" in items) == ({"duplicate": 1, "extra": 2}.get(trap, 0), trap == "joker")
+
+
+def test_a_report_counts_what_is_there_and_not_what_ought_to_be() -> None:
+    shuffler = BatchShuffler(Random(1), decks=1)
+    shuffler.load(Stack(make_batch("red", 1)))
+    shuffler.load(Stack([Card(99, "X", "J", "green")]))
+    assert len(shuffler.slip_out(2)) == 2
+    shuffler.settings["mode"] = "sort"
+    shuffler.start(TOKEN)
+    shuffler.advance(60)
+    report = shuffler.report
+    assert report is not None
+    assert (report.count, report.composition["XJ"], report.backs) == (51, 1, {"red": 50, "green": 1})
+    assert "AC" not in report.composition
+    shuffler.release(TOKEN)
+    assert shuffler.take().give_cards()[-1].face == "XJ", "a sorted pile ends with what is in no deck"
+
+
+def test_sorting_cards_that_are_in_no_deck() -> None:
+    cards = [Card(1, "X", "J", "red"), Card(2, "2", "S", "red"), Card(3, "A", "C", "red")]
+    assert [card.serial for card in new_deck_order(cards)] == [3, 2, 1]
+
+
+# A cycle of one deck: 22 s
+
+
+def cycle(trap: str, value: Any = None, **options: Any) -> BatchShuffler:
+    shuffler = BatchShuffler(Random(1), decks=1, **options)
+    shuffler.load(Stack(make_batch("red", 1)))
+    shuffler.traps.set(trap, 1, value)
+    shuffler.start(TOKEN)
+    return shuffler
+
+
+def test_a_jam_that_comes_free_costs_time_and_sends_a_card_through_the_overflow() -> None:
+    shuffler = cycle("recovered_jam", 3)
+    shuffler.advance(27.9)
+    assert shuffler.state == "shuffling"
+    assert [(h.at, h.data["attempt"]) for h in shuffler.happenings[1:]] == [(11.0, 1), (13.0, 2), (15.0, 3)]
+    shuffler.advance(28.0)
+    assert (shuffler.state, kinds(shuffler)[-1]) == ("done", "cycle_completed")
+    assert shuffler.report is not None
+    assert shuffler.report.count == 52
+    assert shuffler.release(TOKEN) == (52, 0)
+    out = shuffler.take().give_cards()
+    assert 27 in (out[0].serial, out[-1].serial), "the card that jammed comes first or last"
+
+
+def test_power_lost_in_a_jam_leaves_every_card_inside() -> None:
+    shuffler = cycle("recovered_jam", 1)
+    shuffler.advance(14.0)
+    shuffler.power_cut()
+    assert (shuffler.inside, shuffler.state, len(list(shuffler.contents()))) == (52, "loaded", 52)
+
+
+def test_motors_that_stop_without_a_restart_shuffle_for_ever() -> None:
+    shuffler = cycle("freeze")
+    shuffler.advance(5000.0)
+    assert (shuffler.state, shuffler.deadline(), shuffler.boot) == ("shuffling", None, 1)
+    assert shuffler.fed_at(1) is None
+    shuffler.abort()
+    assert (shuffler.state, shuffler.inside, kinds(shuffler)[-1]) == ("loaded", 52, "cycle_aborted")
+
+
+@pytest.mark.parametrize(
+    ("trap", "value", "count", "composed", "unread", "inside"),
+    [
+        ("stuck", 3, 49, 49, 0, 49),
+        ("double_feed", 2, 50, 50, 0, 52),
+        ("miscount", None, 53, 52, 0, 52),
+        ("miscount", -4, 48, 52, 0, 52),
+        ("unreadable", 5, 52, 47, 5, 52),
+        ("leave_inside", 6, 46, 46, 0, 52),
+    ],
+)
+def test_what_the_report_says(
+    trap: str, value: Any, count: int, composed: int, unread: int, inside: int
+) -> None:
+    shuffler = cycle(trap, value)
+    shuffler.advance(22.0)
+    report = shuffler.report
+    assert report is not None
+    assert (report.count, sum(report.composition.values()), report.unread) == (count, composed, unread)
+    assert (shuffler.inside, len(list(shuffler.contents()))) == (inside, 52)
+
+
+def test_cards_that_fell_where_no_sensor_is_come_out_when_all_is_lifted_out() -> None:
+    shuffler = cycle("stuck", 3)
+    shuffler.advance(22.0)
+    assert shuffler.release(TOKEN) == (49, 0)
+    assert (shuffler.state, len(shuffler.take())) == ("empty", 49)
+    shuffler.open_door()
+    assert len(shuffler.lift_out_by_hand(5)) == 0, "who lifts out what he sees finds none"
+    assert len(shuffler.lift_out_by_hand()) == 3
+    assert kinds(shuffler)[-1] == "door", "and the machine knows of none"
+
+
+@pytest.mark.parametrize(("value", "out"), [(None, 26), (40, 40), (99, 52)])
+def test_power_that_goes_while_a_batch_comes_out(value: int | None, out: int) -> None:
+    shuffler = cycle("power_cut_out", value)
+    shuffler.advance(22.0)
+    shuffler.release(TOKEN)
+    shuffler.advance(23.0)
+    assert (shuffler.boot, shuffler.inside, "let_out" in kinds(shuffler)) == (2, 52 - out, False)
+    assert (shuffler.token, shuffler.report, len(shuffler.take())) == (None, None, out)
+
+
+def test_a_machine_that_says_more_cards_came_out_than_did() -> None:
+    shuffler = cycle("miscount_out")
+    shuffler.advance(22.0)
+    assert shuffler.release(TOKEN) == (53, 0)
+    assert (len(shuffler.take()), shuffler.happenings[-1].data["count"]) == (52, 53)
+
+
+def test_where_the_cards_of_a_cycle_are() -> None:
+    shuffler = cycle("miscount")
+    assert [shuffler.fed_at(n) for n in (0, 26, 53)] == [None, pytest.approx(11.0), None]
+    shuffler.advance(22.0)
+    assert shuffler.fed_at(26) is None
+
+
+# Wear
+
+
+def worn_out(wear: float, cycles: int) -> BatchShuffler:
+    shuffler = BatchShuffler(Random(1), decks=1, wear=wear)
+    shuffler.load(Stack(make_batch("red", 1)))
+    for number in range(cycles):
+        shuffler.start(number.to_bytes(16))
+        shuffler.advance(shuffler.now + 200)
+        if shuffler.jammed:
+            shuffler.clear_jam()
+    return shuffler
+
+
+def test_a_worn_machine_is_slower_jams_and_reads_badly() -> None:
+    shuffler = worn_out(0.02, 50)
+    attempts = [h.data["attempt"] for h in shuffler.happenings if h.kind == "jam"]
+    unread = [h.data["report"].unread for h in shuffler.happenings if h.kind == "cycle_completed"]
+    assert (shuffler.worn, attempts.count(1) > 10, max(attempts)) == (1.0, True, 3)
+    assert kinds(shuffler).count("cycle_aborted") > 0
+    assert sum(unread[:10]) < sum(unread[-10:])
+    began = shuffler.now
+    shuffler.start(TOKEN)
+    shuffler.advance(began + 43.9)
+    assert shuffler.state == "shuffling"
+
+
+def test_maintenance_makes_it_new() -> None:
+    shuffler = worn_out(0.02, 50)
+    shuffler.maintain()
+    began = shuffler.now
+    shuffler.start(TOKEN)
+    assert (shuffler.worn, shuffler.deadline()) == (0.02, pytest.approx(began + 22.0))
+
+
+def test_a_machine_that_does_not_wear_takes_no_chance_for_it() -> None:
+    assert kinds(worn_out(0.0, 30)).count("cycle_completed") == 30
