@@ -16,7 +16,7 @@ from simulators.models.dealing_machine import DealingMachine
 from simulators.models.machine import Traps
 from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.verifier import Verifier
 from simulators.wire.angel_eye import AngelEye
@@ -34,7 +34,7 @@ Strike = Callable[[Any, Any], object]
 _A: dict[type, str] = {
     Shoe: "a shoe",
     StackShoe: "a shoe that dispenses stacks",
-    ShelfShuffler: "a shuffler",
+    BatchShuffler: "a shuffler",
     ContinuousShuffler: "a continuous shuffler",
     DealingMachine: "a dealing machine",
     HoleCardReader: "a hole-card reader",
