@@ -56,7 +56,10 @@ def campaign(
 
     count = SHOES if shoes is None else _number("--shoes", shoes, MOST_SHOES)
     processes = _cores() if workers is None else _number("--workers", workers, MOST_WORKERS)
-    chosen = plan.chosen(faults)
+    try:
+        chosen = plan.chosen(faults)
+    except plan.UnknownFault as error:
+        raise CommandError(str(error)) from error
     shoe = None
     if replay is not None:
         if seed is not None or workers is not None:
@@ -99,7 +102,7 @@ def _cores() -> int:
 
 def _number(option: str, text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise CommandError(f"{option} {text!r}: write a whole number from 1 to {most}")
+        raise CommandError(f"{option} {text[:LONGEST_SEED]!r}: write a whole number from 1 to {most}")
     return int(text)
 
 
@@ -114,8 +117,8 @@ def _shoe_of(replay: str) -> tuple[str, int]:
     """SEED:SHOE; a seed may hold colons itself."""
     seed, colon, shoe = replay.rpartition(":")
     if not colon:
-        raise CommandError(f"--replay {replay!r}: write SEED:SHOE, as the campaign told it")
-    return _seed(seed), _number(f"--replay {replay!r}: SHOE", shoe, MOST_SHOES)
+        raise CommandError(f"--replay {replay[:LONGEST_SEED]!r}: write SEED:SHOE, as the campaign told it")
+    return _seed(seed), _number("--replay SEED:SHOE: SHOE", shoe, MOST_SHOES)
 
 
 class _Progress:

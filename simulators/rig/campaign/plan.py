@@ -2,21 +2,205 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from random import Random
+from typing import Any
 
+from simulators.faults import FAULTS, UnfitFault
+from simulators.faults.script import ANY, Step, near
+from simulators.hosts.line import Line
+from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.campaign.result import Plan
-from simulators.rig.campaign.tables import KINDS, rules_of
-from simulators.rig.felt import MANAGED_SHOE
+from simulators.rig.campaign.tables import KINDS, Kind, rules_of
+from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, STACK_SHOE, Felt
+from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD
+from simulators.wire.device import WireDevice
+
+PER_SHOE = (1, 1, 2, 2, 3, 4)
+"""How many faults are planned for a shoe; each number as likely."""
+SETTINGS = 1
+"""Settings at one table at most: they stay."""
+READER, DAEMON, POWER = "hole-card-reader", "daemon", "power"
+WHOLE = {
+    "crash": DAEMON,
+    "crash_before_commit": DAEMON,
+    "crash_after_commit": DAEMON,
+    "crash_before_send": DAEMON,
+    "crash_after_send": DAEMON,
+    "disk_full": DAEMON,
+    "clock_jump": DAEMON,
+    "power_cut": POWER,
+    "power_dip": POWER,
+}
+"""What befalls a whole table, and the device that a script names for it."""
+LAYER_OF = {name: fault.layer for name, fault in FAULTS.items()} | dict.fromkeys(WHOLE, DAEMON)
+ONLY_UPLOADS = frozenset(
+    {
+        "keep_old", "spoil", "stay_in_bootloader", "quiet_bootloader", "upload_reboot", "upload_refused",
+        "remembers_upload", "erase_first", "slow_erase", "watchdog", "small_buffer", "no_parameters",
+        "no_images",
+    }
+)  # fmt: skip
+"""The daemon loads nothing into a device: at a table these never strike."""
+
+Draw = Callable[[Random], str | None]
+
+
+def _seconds(least: float, most: float) -> Draw:
+    return lambda random: f"{_scaled(random, least, most):.2g}"
+
+
+def _whole(least: int, most: int) -> Draw:
+    return lambda random: str(random.randint(least, most))
+
+
+def _word(*words: str) -> Draw:
+    return lambda random: random.choice(words)
+
+
+VALUES: Mapping[str, Draw] = {
+    "silent": _seconds(0.3, 20),
+    "late_answer": _seconds(0.1, 6),
+    "line_cut": _seconds(0.1, 2),
+    "reboot_mid_cycle": _seconds(0.1, 5),
+    "leave_inside": _whole(1, 16),
+    "stuck": _whole(1, 3),
+    "counted_twice": _whole(1, 3),
+    "wrong_back_card": _word("green", "blue", "red"),
+    "separator": _word(*sorted(SEPARATORS)),
+    "mode": _word(*sorted(MODES)),
+    "unread": _word(*sorted(UNREAD)),
+}
+"""Values by fault; without a row it gets none."""
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    MANAGED_SHOE: ("lock", "unlock", "status", ANY),
+    STACK_SHOE: ("dispense", "status", ANY),
+    CONTINUOUS: ("start", "status", ANY),
+    BEE_TEK: (),
+    "managed-shuffler": ("start", "release", "report", "status", ANY),
+    READER: ("peek", ANY),
+    DAEMON: ("start", "release", ANY),
+}
+"""What the daemon sends, by driver; a step of the daemon itself waits for what it sends to any."""
+MOMENTS: Mapping[str, tuple[str, ...]] = {
+    "crash_before_commit": ("nth",),
+    "crash_after_commit": ("nth",),
+    "disk_full": ("nth",),
+    "crash_before_send": ("command",),
+    "crash_after_send": ("command",),
+}
+"""Triggers of faults that cannot have every one."""
+
+
+class UnknownFault(ValueError):
+    """Nothing of this name can go wrong at a table: one line for people."""
 
 
 def chosen(text: str) -> tuple[str, ...] | None:
-    """What `--faults` names: None for all, () for none."""
-    return None if text == "all" else ()
+    """What `--faults` names: None for all, () for none. Raises UnknownFault."""
+    if text in ("all", "none"):
+        return None if text == "all" else ()
+    names = tuple(dict.fromkeys(text.split(",")))
+    known = {*LAYER_OF, *LAYER_OF.values()}
+    for name in names:
+        if name not in known:
+            nearest = near(name, sorted({*known, "all", "none"}))
+            raise UnknownFault(f"--faults {text!r}: there is no fault {name!r}{nearest}")
+        if not any(_fitting(table, (name,)) for table in KINDS):
+            raise UnknownFault(f"--faults {text!r}: at no table of a campaign can {name!r} strike")
+    return names
 
 
-def draw(seed: str, first: int, shoes: int, faults: tuple[str, ...] | None = None) -> Plan:  # noqa: ARG001
-    """The table that is opened with shoe number `first` and plays `shoes`; `faults` as in `Campaign`."""
+def draw(seed: str, first: int, shoes: int, faults: tuple[str, ...] | None = None) -> Plan:
+    """The table that is opened with shoe number `first` and plays `shoes`; `faults` as from `chosen`."""
     random = Random(f"{seed}/{first}/plan")
     table = random.choices(list(KINDS), [kind.weight for kind in KINDS.values()])[0]
     driver = KINDS[table].devices.get("shoe", MANAGED_SHOE)
-    return Plan(table, rules_of(table), driver, f"{seed}/{first}", shoes, (), first)
+    steps = tuple(_steps(table, shoes, faults, random))
+    return Plan(table, rules_of(table), driver, f"{seed}/{first}", shoes, steps, first)
+
+
+def _steps(table: str, shoes: int, faults: tuple[str, ...] | None, random: Random) -> Iterator[Step]:
+    fitting, settings = _fitting(table, faults), 0
+    if not fitting:
+        return
+    for _ in range(sum(random.choice(PER_SHOE) for _ in range(shoes))):
+        fault = random.choice(list(fitting))
+        settings += _kind(fault) == "setting"
+        if _kind(fault) == "setting" and settings > SETTINGS:
+            continue
+        device = random.choice(fitting[fault])
+        value = VALUES[fault](random) if fault in VALUES else None
+        kind = KINDS[table]
+        moment = _moment(fault, kind.devices.get(device, device), kind, shoes, random)
+        yield Step(fault, value, device, **moment)
+
+
+def _kind(fault: str) -> str:
+    """Trap, setting or act; what befalls a whole table is done to it."""
+    return FAULTS[fault].kind if fault in FAULTS else "act"
+
+
+def _fitting(table: str, faults: tuple[str, ...] | None) -> Mapping[str, tuple[str, ...]]:
+    """The faults that this kind of table can have, of those named, with the devices that can have them."""
+    return {
+        name: devices
+        for name, devices in _possible(table).items()
+        if faults is None or name in faults or LAYER_OF[name] in faults
+    }
+
+
+@cache
+def _possible(table: str) -> Mapping[str, tuple[str, ...]]:
+    felt = Felt(rules_of(table), "", shoe=KINDS[table].devices.get("shoe", MANAGED_SHOE))
+    possible = {
+        name: tuple(device for device, wire in felt.wires.items() if _can_have(name, wire))
+        for name in FAULTS
+        if name not in ONLY_UPLOADS
+    }
+    possible |= {name: (device,) for name, device in WHOLE.items()}
+    return {name: devices for name, devices in possible.items() if devices}
+
+
+def _can_have(fault: str, wire: WireDevice) -> bool:
+    value = VALUES[fault](Random(0)) if fault in VALUES else None
+    try:
+        MemoryHost(Line(wire, Random(0), [Step(fault, value)]))
+    except UnfitFault:
+        return False
+    return True
+
+
+# When it strikes
+
+
+def _moment(fault: str, driver: str, table: Kind, shoes: int, random: Random) -> dict[str, Any]:
+    """A trigger that comes at this table, most times; none for a setting."""
+    kind, commands = _kind(fault), COMMANDS.get(driver, ())
+    if kind == "setting":
+        return {}
+    ways = ["time"]
+    if driver != READER:
+        ways.append("card")
+    if commands:
+        ways.append("command")
+    if kind == "trap":
+        ways += ["nth", "chance"]
+    match random.choice(MOMENTS.get(fault, ways)):
+        case "card":
+            return {"card": random.randint(1, shoes * table.cards)}
+        case "command":
+            name = random.choice(commands)
+            return {"command": name, "nth": int(_scaled(random, 1, 60 if name == ANY else 4 * shoes))}
+        case "nth":
+            return {"nth": int(_scaled(random, 1, table.cards))}
+        case "chance":
+            return {"chance": float(f"{_scaled(random, 0.001, 0.1):.2g}")}
+    return {"time": round(random.uniform(0, shoes * table.seconds), 1)}
+
+
+def _scaled(random: Random, least: float, most: float) -> float:
+    """Between the two, small ones as likely as large ones."""
+    return least * math.exp(random.random() * math.log(most / least))

@@ -7,6 +7,7 @@ end; where one stops early, another is opened with the next shoe.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import traceback
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import simulators
+from simulators.faults import script
 from simulators.rig.campaign import plan as plans
 from simulators.rig.campaign.result import Failure, Outcome, Plan
 from simulators.rig.campaign.shrink import shortest
@@ -48,7 +50,8 @@ class Campaign:
 
     def plan(self, first: int, last: int) -> Plan:
         """The table that is opened with shoe `first`."""
-        return plans.draw(self.seed, first, last - first + 1, self.faults)
+        whole = plans.draw(self.seed, first, end_of_block(first) - first + 1, self.faults)
+        return replace(whole, shoes=last - first + 1)
 
     def options(self, last: int) -> Sequence[str]:
         """What a replay of the block that ends with `last` must be told beside its seed and shoe."""
@@ -123,7 +126,7 @@ def shrink(campaign: Campaign, summary: Summary, tell: Callable[[str], None]) ->
             plan = campaign.plan(found.opened, campaign.block_of(found.opened)[1])
             least = _least(plan, found.shoe, kind, directory)
             if least is not None:
-                found.table, found.script = least.table, str(least.steps)
+                found.table, found.script = least.table, script.dump(least.steps) if least.steps else ""
 
 
 def _least(plan: Plan, shoe: int, kind: str, directory: Path) -> Plan | None:
@@ -144,8 +147,8 @@ def _least(plan: Plan, shoe: int, kind: str, directory: Path) -> Plan | None:
 
 
 def kind_of(what: str) -> str:
-    """What two failures have in common: the words up to a colon, without numbers."""
-    return "".join("#" if letter.isdigit() else letter for letter in what.partition(":")[0])
+    """What two failures have in common: the words up to a colon, whatever the numbers and cards."""
+    return re.sub(r"\b[A2-9TJQK][CDHS]\b|\d+(\.\d+)?", "#", what.partition(":")[0])
 
 
 @contextmanager

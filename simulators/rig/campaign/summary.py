@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 COUNTED = ("invariant_violations", "cards_lost", "cards_counted_twice", "journal_gaps", "unseen_cards_leaked")
@@ -51,9 +51,13 @@ class Summary:
             getattr(self, name).update(getattr(other, name))
         self.failures += other.failures
 
+    def plain(self) -> dict[str, Any]:
+        """What JSON can carry through a pipe; `of` makes it whole again."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return named | {"failures": [asdict(found) for found in self.failures]}
+
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Summary:
-        """From what `asdict` made of it, as it comes through a pipe."""
         made = cls(**plain)
         made.faults, made.stopped = Counter(made.faults), Counter(made.stopped)
         made.counters = Counter(made.counters)

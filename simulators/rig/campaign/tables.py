@@ -36,6 +36,11 @@ class Kind:
         """Cards of one batch."""
         return 52 * self.decks
 
+    @property
+    def seconds(self) -> float:
+        """What a shoe takes, about."""
+        return 100.0 + 120.0 * self.decks
+
 
 def _night(weight: int, decks: int, devices: Mapping[str, str], **keys: Any) -> Kind:
     profile = {"profile": "nj-casino-night", **keys.pop("table", {})}

@@ -123,5 +123,5 @@ def work() -> None:
     gc.freeze()
     for line in sys.stdin:
         first, last = map(int, line.split())
-        print(json.dumps(asdict(block(campaign, first, last, directory))), file=answers, flush=True)
+        print(json.dumps(block(campaign, first, last, directory).plain()), file=answers, flush=True)
         gc.collect()

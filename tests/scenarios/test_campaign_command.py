@@ -1,0 +1,259 @@
+"""`cutcard campaign` as a user runs it: the same whatever plays it, what a failure says, what is left."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from controller.cli import app
+from simulators.faults import script
+from simulators.rig.campaign import plan, run, workers
+from simulators.rig.campaign.result import Counters, Failure, Outcome, Plan
+from simulators.rig.campaign.run import Campaign, block, journals
+from simulators.rig.campaign.summary import COUNTED, Summary
+from simulators.rig.campaign.workers import WorkerLost, play
+
+CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; main()"]
+KEYS = [
+    "shoes", "seed", "rounds", "cards", "faults_injected", "restarts", "invariant_violations", "cards_lost",
+    "cards_counted_twice", "journal_gaps", "unseen_cards_leaked", "failures", "played", "tables", "stopped",
+    "kinds", "simulated_s", "events",
+]  # fmt: skip
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Cutcard = Callable[..., Ran]
+
+
+@pytest.fixture
+def campaign(capsys: pytest.CaptureFixture[str]) -> Cutcard:
+    def call(*args: str) -> Ran:
+        with pytest.raises(SystemExit) as left:
+            app.main(["campaign", *args])
+        return Ran(int(left.value.code or 0), *capsys.readouterr())
+
+    return call
+
+
+# --- the same whatever plays it ---
+
+
+def test_the_same_json_from_one_process_two_processes_and_no_process(tmp_path: Path) -> None:
+    wanted = Campaign("same", 4)
+    alone, two = play(wanted, 1, lambda _: None), play(wanted, 2, lambda _: None)
+    here = Summary()
+    for first, last in wanted.blocks():
+        here.add(block(wanted, first, last, tmp_path))
+    told = [json.dumps(summary.as_json("same")) for summary in (alone, two, here)]
+    assert told[0] == told[1] == told[2]
+    assert list(json.loads(told[0])) == KEYS
+    assert here.shoes == 4
+    assert here.cards > 100
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_summary_goes_through_a_pipe() -> None:
+    made = Summary(3, 2, 1, 9, 156, 400, 812.5, 1, Counter(crash=2), Counter(jam=1), Counter(cards_lost=1))
+    made.failures.append(run.Found(2, 1, "a card is lost", "cutcard campaign --replay 1:2"))
+    assert Summary.of(json.loads(json.dumps(made.plain()))) == made
+
+
+# --- a failure ---
+
+
+class Planted:
+    """A table that fails in its second shoe whenever two faults of its plan are there."""
+
+    wanted: tuple[script.Step, ...] = ()
+
+    def __init__(self, made: Plan, directory: Path) -> None:
+        assert directory.is_dir()
+        self.plan = made
+
+    def play(self) -> Outcome:
+        made = self.plan
+        fails = made.shoes > 1 and set(self.wanted) <= set(made.steps)
+        failures = [Failure(made.first + 1, f"card {made.shoes} is lost: somewhere")][: int(fails)]
+        struck = Counter(step.fault for step in made.steps)
+        return Outcome(
+            made.shoes, made.shoes - fails, 10, 52 * made.shoes, 100, struck,
+            failures=failures, counters=Counters(cards_lost=len(failures)), simulated_s=0.1,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> tuple[script.Step, ...]:
+    """A block of seed 5 in which two steps make a table fail; they are the first and last of its plan."""
+    steps = Campaign("5", 3).plan(1, 3).steps
+    assert len(steps) > 3
+    monkeypatch.setattr(Planted, "wanted", (steps[0], steps[-1]))
+    monkeypatch.setattr(run, "Table", Planted)
+    return Planted.wanted
+
+
+def test_a_failure_says_what_how_to_see_it_again_and_the_least_that_does_it(
+    campaign: Cutcard, planted: tuple[script.Step, ...]
+) -> None:
+    done = campaign("--replay", "5:2")
+    assert done.code == 1
+    assert "shoe 2: card 3 is lost: somewhere" in done.out
+    assert "cutcard campaign --replay 5:2\n" in done.out
+    shown = done.out.partition("the least that does it")[2].partition("\n")[2]
+    assert script.read("\n".join(line[4:] for line in shown.splitlines()), plan.LAYER_OF) == planted
+
+
+def test_a_failure_in_json(campaign: Cutcard, planted: tuple[script.Step, ...]) -> None:
+    done = campaign("--replay", "5:1", "--json")
+    assert done.code == 1
+    told = json.loads(done.out)
+    assert list(told) == KEYS
+    assert told["cards_lost"] == 1
+    (failure,) = told["failures"]
+    assert failure["seed"] == "5"
+    assert failure["shoe"] == 2
+    assert failure["what"] == "card 3 is lost: somewhere"
+    assert failure["replay"] == "cutcard campaign --replay 5:2"
+    assert failure["table"] == Campaign("5", 3).plan(1, 3).table
+    assert script.read(failure["script"], plan.LAYER_OF) == planted
+
+
+def test_a_replay_names_what_the_seed_does_not_say() -> None:
+    assert Campaign("5", 7).options(6) == ()
+    assert Campaign("5", 7, ("misread", "cable")).options(7) == ("--faults", "misread,cable", "--shoes", "7")
+    assert Campaign("5", 6, ()).options(6) == ("--faults", "none")
+    assert run.replay_command("a b:c", 4, "--shoes", "7") == "cutcard campaign --replay 'a b:c:4' --shoes 7"
+
+
+def test_a_seed_may_hold_colons_and_blanks(campaign: Cutcard, planted: tuple[script.Step, ...]) -> None:
+    done = campaign("--replay", "a b:c:4", "--json")
+    assert json.loads(done.out)["seed"] == "a b:c"
+    assert done.code == 0
+
+
+def test_a_table_that_stops_makes_room_for_the_next(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    opened: list[tuple[int, int]] = []
+
+    class Stops(Planted):
+        def play(self) -> Outcome:
+            opened.append((self.plan.first, self.plan.shoes))
+            return Outcome(self.plan.first % 2 + 0, stopped="jam")
+
+    monkeypatch.setattr(run, "Table", Stops)
+    summary = block(Campaign("stops", 6), 4, 6, tmp_path)
+    assert opened == [(4, 3), (5, 2), (6, 1)]
+    assert (summary.shoes, summary.tables, summary.stopped) == (3, 3, Counter(jam=3))
+
+
+def test_what_nobody_caught_is_a_failure_that_names_its_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise OSError(28, "No space left on device", str(tmp_path / "1" / "journal.db"))
+
+    monkeypatch.setattr(run, "Table", broken)
+    summary = block(Campaign("broken", 3), 1, 3, tmp_path)
+    assert summary.shoes == 3
+    assert [found.shoe for found in summary.failures] == [1, 2, 3]
+    what = summary.failures[0].what
+    assert what.startswith("OSError in ")
+    assert str(tmp_path) not in what
+
+
+# --- processes ---
+
+
+def test_a_worker_that_dies_ends_the_campaign_and_says_what_it_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "CHILD", "import sys; sys.stdin.readline(); sys.exit(9)")
+    with pytest.raises(WorkerLost, match="shoes 1 to 3 ended by itself, with 9"):
+        play(Campaign("dies", 3), 2, lambda _: None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_campaign_leaves_no_process_and_no_file(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [*CUTCARD, "campaign", "--shoes", "9999", "--workers", "2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        assert running.stderr is not None
+        assert running.stderr.readline().startswith("cutcard: seed ")
+        assert " of 9999 shoes: " in running.stderr.readline()
+        children = [
+            int(child)
+            for thread in Path(f"/proc/{running.pid}/task").iterdir()
+            for child in (thread / "children").read_text().split()
+        ]
+        assert len(children) == 2
+        directory = Path(Path(f"/proc/{children[0]}/cmdline").read_text().split("\0")[-2])
+        assert directory.is_dir()
+        running.send_signal(number)
+        out, err = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert out == ""
+    assert "nothing is left behind" in err
+    assert not directory.exists()
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def test_journals_lie_in_memory_or_where_temporary_files_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for shared in (tmp_path, tmp_path / "nowhere"):
+        monkeypatch.setattr(run, "SHARED_MEMORY", shared)
+        with journals() as directory:
+            assert directory.is_dir()
+            assert (directory.parent == tmp_path) == shared.is_dir()
+        assert not directory.exists()
+
+
+# --- misused ---
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--shoes", "0"], "--shoes '0': write a whole number from 1 to"),
+        (["--shoes", "many"], "--shoes 'many'"),
+        (["--shoes", "-3"], "--shoes '-3'"),
+        (["--shoes", "1" * 5000], "--shoes"),
+        (["--seed", ""], "--seed '': write 1 to 100 printable characters"),
+        (["--seed", "a\nb"], r"--seed 'a\nb'"),
+        (["--seed", "\udcff"], "--seed"),
+        (["--workers", "0"], "--workers '0'"),
+        (["--faults", "mis_read"], "did you mean 'misread'?"),
+        (["--faults", "spoil"], "at no table of a campaign"),
+        (["--replay", "7"], "--replay '7': write SEED:SHOE"),
+        (["--replay", "7:"], "SHOE ''"),
+        (["--replay", ":7"], "--seed ''"),
+        (["--replay", "7:0"], "SHOE '0'"),
+        (["--replay", "7:8", "--shoes", "6"], "the campaign had 6 shoes"),
+        (["--replay", "7:8", "--seed", "7"], "--replay names its seed"),
+    ],
+)
+def test_misused(campaign: Cutcard, args: list[str], says: str) -> None:
+    done = campaign(*args)
+    assert done.code == 2
+    assert done.out == ""
+    assert says in done.err
+    assert done.err.count("\n") == 1
+    assert len(done.err) < 250
+
+
+def test_the_summary_counts_what_must_be_zero() -> None:
+    made = Summary(shoes=1, counters=Counter(journal_gaps=1))
+    assert not made.clean
+    assert [made.as_json("")[name] for name in COUNTED] == [0, 0, 0, 1, 0]
