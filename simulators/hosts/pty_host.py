@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import select
+import termios
 import tty
 from pathlib import Path
 
+from simulators.hosts.cable import join
 from simulators.hosts.host import READ_SIZE, READS_PER_PUMP, Pending
 from simulators.wire.device import WireDevice
 
@@ -20,12 +23,14 @@ class PtyHost:
     """
 
     def __init__(self, device: WireDevice, link: Path | str | None = None) -> None:
+        join(device, self)
         self.device = device
         self.link = None if link is None else Path(link)
         self._pending = Pending()
         self._master: int | None = None
         self._slave: int | None = None
         self._path = ""
+        self._other: int | None = None
         if self.link is not None and self.link.exists() and not self.link.is_symlink():
             raise FileExistsError(f"{self.link} exists and is no link; choose another name")
         self.replug()
@@ -57,6 +62,12 @@ class PtyHost:
         line.register(self._slave, select.POLLIN)
         return bool(line.poll(0))
 
+    @property
+    def can(self) -> frozenset[str]:
+        """Root may open what is forbidden."""
+        most = frozenset({"stream", "unplug", "other_node", "busy", "stall"})
+        return most if os.geteuid() == 0 else most | {"denied"}
+
     def fileno(self) -> int:
         """The master. It changes at every replug; OSError while unplugged."""
         if self._master is None:
@@ -74,19 +85,20 @@ class PtyHost:
 
     def pump(self, now: float) -> None:
         self.device.advance(now)
-        if self._master is not None:
-            for _ in range(READS_PER_PUMP):
-                try:
-                    data = os.read(self._master, READ_SIZE)
-                except BlockingIOError:
-                    break
-                self.device.receive(data, now)
-                if len(data) < READ_SIZE:
-                    break
-        out = self.device.transmit(now)
+        for _ in range(READS_PER_PUMP):
+            if self._master is None:  # also when the device pulled its own plug over what it read
+                break
+            try:
+                data = os.read(self._master, READ_SIZE)
+            except BlockingIOError:
+                break
+            self.device.receive(data, now)
+            if len(data) < READ_SIZE:
+                break
+        self._pending.add(self.device.transmit(now))
         if self._master is None:
+            self._pending.clear()
             return
-        self._pending.add(out)
         while self._pending:
             try:
                 self._pending.gone(os.write(self._master, self._pending.peek()))
@@ -112,14 +124,48 @@ class PtyHost:
         self._remove_link()
         self._hang_up()
 
+    def other_node(self) -> None:
+        self.replug()
+
+    def busy(self) -> None:
+        """Out and in again, and another program has it."""
+        self.replug()
+        self._other = os.open(self._path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        fcntl.flock(self._other, fcntl.LOCK_EX)
+
+    def denied(self) -> None:
+        """Out and in again, and only root may open it."""
+        self.replug()
+        Path(self._path).chmod(0)
+
+    def free(self) -> None:
+        self._let_go()
+        if self._master is not None:
+            Path(self._path).chmod(0o620)
+
+    def stall(self) -> None:
+        """The line takes no bytes from whoever writes: its output is stopped."""
+        if self._slave is not None:
+            termios.tcflow(self._slave, termios.TCOOFF)
+
+    def flow(self) -> None:
+        if self._slave is not None:
+            termios.tcflow(self._slave, termios.TCOON)
+
     def close(self) -> None:
         self.unplug()
+
+    def _let_go(self) -> None:
+        if self._other is not None:
+            os.close(self._other)
+            self._other = None
 
     def _remove_link(self) -> None:
         if self.link is not None and self.link.is_symlink() and str(self.link.readlink()) == self._path:
             self.link.unlink()
 
     def _hang_up(self) -> None:
+        self._let_go()
         for descriptor in (self._master, self._slave):
             if descriptor is not None:
                 os.close(descriptor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+from simulators.hosts.cable import join
 from simulators.hosts.host import READ_SIZE, READS_PER_PUMP, Pending
 from simulators.wire.device import WireDevice
 
@@ -13,17 +14,20 @@ CLIENT_PENDING_LIMIT = 65536
 class TcpHost:
     """Listens on `host`:`port` (0: any free port) and takes up to `clients` connections, refusing more."""
 
+    can = frozenset({"stream", "unplug", "other_node", "half_open", "drop_clients"})
+
     def __init__(
         self, device: WireDevice, host: str = "127.0.0.1", port: int = 0, *, clients: int = 4
     ) -> None:
+        join(device, self)
         self.device = device
+        self._dead: list[socket.socket] = []
         self._limit = clients
         self._dropped = 0
         self._clients: dict[socket.socket, Pending] = {}
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener: socket.socket | None = socket.create_server((host, port), family=family)
-        self._listener.setblocking(False)
-        self.host, self.port = self._listener.getsockname()[:2]
+        self._listener: socket.socket | None = None
+        self.host, self.port = host, port
+        self.replug()
 
     @property
     def uri(self) -> str:
@@ -68,11 +72,33 @@ class TcpHost:
         for client in list(self._clients):
             self._lose(client)
 
-    def close(self) -> None:
+    def half_open(self) -> None:
+        """Every connection lives on, and nothing comes or goes on it any more."""
+        self._dead += self._clients
+        self._clients.clear()
+
+    def other_node(self) -> None:
+        self.unplug()
+        self.replug()
+
+    def unplug(self) -> None:
+        """The serial server is gone: connections are cut, new ones refused."""
         self.drop_clients()
         if self._listener is not None:
             self._listener.close()
             self._listener = None
+
+    def replug(self) -> None:
+        if self._listener is None:
+            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            self._listener = socket.create_server((self.host, self.port), family=family)
+            self._listener.setblocking(False)
+            self.host, self.port = self._listener.getsockname()[:2]
+
+    def close(self) -> None:
+        self.unplug()
+        while self._dead:
+            self._dead.pop().close()
 
     def _accept(self) -> None:
         while self._listener is not None:

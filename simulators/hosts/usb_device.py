@@ -252,6 +252,13 @@ class UsbDevice(UsbIdentity):
             while self._waiting[endpoint]:
                 self._end(self._waiting[endpoint].popleft(), errno.EPIPE)
 
+    def babble(self) -> None:
+        """Send a packet that is longer than any that can be asked for."""
+        with self.lock:
+            found = self.first_in()
+            self._packets[found.address].append(bytes(IN_LIMIT + 1))
+            self._run(found)
+
     def accept(self, room: int | None) -> None:
         """Take so many OUT bytes more (None: all that come), then answer NAK."""
         with self.lock:

@@ -7,6 +7,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
+from simulators.hosts.cable import join
 from simulators.hosts.usb_bus import UsbBus
 from simulators.hosts.usb_device import UsbDevice
 from simulators.hosts.usb_keyboard import keyboard
@@ -48,6 +49,7 @@ class UsbHost:
     """
 
     def __init__(self, device: PacketDevice, bus: UsbBus | None = None) -> None:
+        join(device, self)
         self.device = device
         self.bus = bus or UsbBus()
         product, name = PRODUCTS[device.kind]
@@ -64,6 +66,11 @@ class UsbHost:
             product, name = NEIGHBOURS[which]
             self.neighbour = keyboard(VENDOR_ID, product, name=name, serial="KB0001")
             self.bus.plug(self.neighbour)
+
+    @property
+    def can(self) -> frozenset[str]:
+        most = frozenset({"unplug", "other_node", "busy", "denied", "halt", "overflow"})
+        return most if self.device.kind in KEYBOARDS else most | {"stall"}
 
     @property
     def uri(self) -> str:
@@ -101,6 +108,40 @@ class UsbHost:
         self.unplug()
         self._plugged = True
         self._follow_power()
+
+    def other_node(self) -> None:
+        self.replug()
+
+    def busy(self) -> None:
+        """Out and in again, and another program has claimed it."""
+        self.replug()
+        with self.usb.lock:
+            self.usb.bound.clear()
+            self.usb.claims[0] = self
+
+    def denied(self) -> None:
+        """Out and in again, and nobody may open it."""
+        self.replug()
+        self.usb.denied = True
+
+    def free(self) -> None:
+        self.usb.denied = False
+        self.usb.let_go(self)
+
+    def stall(self) -> None:
+        """It takes no bytes any more: NAK to whatever is sent."""
+        self.usb.accept(0)
+
+    def flow(self) -> None:
+        self.usb.accept(None)
+
+    def halt(self) -> None:
+        """Its input stalls until the host clears the halt."""
+        self.usb.halt(self.usb.first_in().address)
+
+    def overflow(self) -> None:
+        """It sends more than was asked for."""
+        self.usb.babble()
 
     def close(self) -> None:
         self.unplug()
