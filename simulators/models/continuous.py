@@ -1,4 +1,4 @@
-"""A continuous shuffler: cards lie in random slots, come out through a chute, and go back in at any time."""
+"""A continuous shuffler: cards lie in random slots, come out through a buffer, and go back in at any time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from random import Random
 from typing import Any
 
 from simulators.models.cards import Card, Item, Stack
+from simulators.models.carousel import Carousel
 from simulators.models.machine import CannotDo
 from simulators.models.shoe import Shoe
 from simulators.models.shuffler import SECONDS_PER_DECK, Report
 from simulators.models.shuffles import new_deck_order
+from simulators.models.sleight import tamper
 
-SLOTS = 38
+REFILL, TARGET = 8, 18
+"""When so few cards lie in the output buffer, slots are pushed out into it until so many do."""
 
 
 class ContinuousShuffler(Shoe):
@@ -21,14 +24,14 @@ class ContinuousShuffler(Shoe):
 
     `inside` is what its sensors counted, not what lies in it. `drawn`, `cycle` and the count survive power
     loss, a running cycle does not. Traps, beside the shoe's: no_start; counted per pile that is given back:
-    stuck (value cards, 1: they went in and reach no slot), counted_twice (value cards, 1).
+    stuck (value cards, 1: they went in and reach no slot), counted_twice and uncounted (value cards, 1),
+    overflow (value cards, 1: they find no slot yet).
     """
 
     def __init__(
         self,
         random: Random,
         *,
-        slots: int = SLOTS,
         decks: int = 6,
         cycle: int = 0,
         misread: float = 0.0,
@@ -46,7 +49,7 @@ class ContinuousShuffler(Shoe):
         self.report: Report | None = None
         self.dealing = False
         self._intake: list[Card] = []
-        self._slots: list[list[Card]] = [[] for _ in range(slots)]
+        self._carousel = Carousel(random)
         self._stuck: list[Card] = []
         self._miscounted = 0
         self._token: bytes | None = None
@@ -82,8 +85,7 @@ class ContinuousShuffler(Shoe):
     def contents(self) -> Iterator[Item]:
         """Every card inside; while it deals the first one comes out next."""
         yield from self._items
-        for slot in self._slots:
-            yield from slot
+        yield from self._carousel
         yield from self._intake
         yield from self._stuck
 
@@ -97,6 +99,8 @@ class ContinuousShuffler(Shoe):
         """Cards into the intake: a load for the next `start`, or used cards that go back while it deals."""
         if self._ends_at is not None:
             raise CannotDo("busy", "a cycle is running")
+        if self.traps:
+            tamper(stack, self.traps, self.sleeve, self._random)
         cards = stack.give_cards()
         if not self.dealing:
             self._intake += cards
@@ -106,11 +110,18 @@ class ContinuousShuffler(Shoe):
             caught = min(int(trap.value or 1), len(cards))
             self._stuck += cards[:caught]
             cards = cards[caught:]
+        miscounted = 0
         if trap := self.traps.sprung("counted_twice"):
-            count += int(trap.value or 1)
-            self._miscounted += int(trap.value or 1)
-        for card in cards:
-            self._sort_in(card)
+            miscounted += int(trap.value or 1)
+        if trap := self.traps.sprung("uncounted"):
+            miscounted -= min(int(trap.value or 1), count)
+        count += miscounted
+        self._miscounted += miscounted
+        if trap := self.traps.sprung("overflow"):
+            waiting = min(int(trap.value or 1), len(cards))
+            self._carousel.overflow += cards[:waiting]
+            cards = cards[waiting:]
+        self._carousel.put(cards)
         if count:
             self._happen("returned", count=count, inside=self.inside)
 
@@ -118,9 +129,9 @@ class ContinuousShuffler(Shoe):
         """Pull the next card through the exit; None when none is left. CannotDo `locked` or `state`."""
         if not self.dealing:
             raise CannotDo("state", f"no card comes out: the machine is {self.state}")
-        self._fill_chute()
+        self._fill()
         item = super().draw()
-        self._fill_chute()
+        self._fill()
         self.dealing = bool(self._items)
         return item
 
@@ -128,8 +139,7 @@ class ContinuousShuffler(Shoe):
         """Two cards inside change places."""
         swapped: dict[Item, Card] = {one: other, other: one}
         self._items = deque([swapped.get(item, item) for item in self._items])
-        for slot in self._slots:
-            slot[:] = [swapped.get(card, card) for card in slot]
+        self._carousel.exchange(swapped)
 
     def remove_by_hand(self, count: int | None = None) -> Stack:
         """Reach in through the open door: every card, stuck ones too, or `count` of those that are seen."""
@@ -144,8 +154,7 @@ class ContinuousShuffler(Shoe):
         self._intake = left
         if self.dealing:
             self._intake = []
-            for card in left:
-                self._sort_in(card)
+            self._carousel.put(left)
         if taken:
             self._miscounted = 0
             self._happen("let_out", count=count, inside=self.inside, token=None)
@@ -207,9 +216,8 @@ class ContinuousShuffler(Shoe):
         if self.settings["mode"] == "sort":
             self._items = deque[Item](new_deck_order(cards))
         else:
-            for card in cards:
-                self._sort_in(card)
-        self._fill_chute()
+            self._carousel.put(cards)
+        self._fill()
         self.dealing, self.drawn = True, 0
         self._happen("cycle_completed", report=self.report)
 
@@ -220,24 +228,18 @@ class ContinuousShuffler(Shoe):
         unread = len(cards) - len(known)
         return Report(self.cycle, token, len(cards), self.settings["mode"], faces, backs, unread)
 
-    def _sort_in(self, card: Card) -> None:
-        """Into any slot, above or below what lies there."""
-        lane = int(self._random.random() * 2 * len(self._slots))
-        slot = self._slots[lane >> 1]
-        slot.insert(len(slot) if lane & 1 else 0, card)
-
-    def _fill_chute(self) -> None:
-        """Slots are pushed out one by one, any of them next, while fewer than two cards lie in the chute."""
-        while len(self._items) < 2 and (held := [slot for slot in self._slots if slot]):
-            slot = held[int(self._random.random() * len(held))]
-            self._items.extend(slot)
-            slot.clear()
+    def _fill(self) -> None:
+        """The output buffer is filled up when it runs low."""
+        if len(self._items) > REFILL:
+            return
+        while len(self._items) < TARGET and (pushed := self._carousel.push_out()):
+            self._items.extend(pushed)
 
     def _clear(self) -> None:
         self._items.clear()
+        self._passed, self._stuck_until = 0, None
         self._intake = []
-        for slot in self._slots:
-            slot.clear()
+        self._carousel.clear()
 
     def _void(self, cause: str) -> None:
         self._retire()

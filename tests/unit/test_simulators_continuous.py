@@ -11,6 +11,7 @@ import pytest
 from firmware_bridge.link import Done, Refused
 from simulators import faults
 from simulators.models.cards import Card, Item, Stack, make_batch
+from simulators.models.carousel import Carousel
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.machine import CannotDo
 from simulators.models.selfplay import ContinuousPlay
@@ -27,7 +28,7 @@ def machine(decks: int = 1, **more: Any) -> tuple[ContinuousShuffler, list[Card]
     made, cards = ContinuousShuffler(Random(5), decks=decks, **more), make_batch("red", decks)
     made.put_in(Stack(cards))
     made.start(TOKEN)
-    made.advance(60.0)
+    made.advance(30.0 * decks)
     assert made.state == "dealing"
     return made, cards
 
@@ -100,6 +101,92 @@ def test_cards_counted_twice_are_told_twice() -> None:
     made.put_in(Stack([card for card in (made.draw() for _ in range(5)) if card is not None]))
     assert made.happenings[-1].data == {"count": 7, "inside": 54}
     assert len(made) == 52
+
+
+def test_cards_that_the_counter_misses_are_not_told() -> None:
+    made, _ = machine()
+    made.traps.set("uncounted", 1, 2)
+    made.put_in(Stack([card for card in (made.draw() for _ in range(5)) if card is not None]))
+    assert made.happenings[-1].data == {"count": 3, "inside": 50}
+    assert len(made) == 52
+
+
+def test_cards_that_find_no_slot_wait_and_come_out_all_the_same() -> None:
+    made, cards = machine()
+    used = [card for card in (made.draw() for _ in range(52)) if card is not None]
+    made.put_in(Stack(used))
+    made.start(bytes(16))
+    made.advance(100.0)
+    made.traps.set("overflow", 1, 20)
+    used = [card for card in (made.draw() for _ in range(30)) if card is not None]
+    made.put_in(Stack(used))
+    assert made.happenings[-1].data == {"count": 30, "inside": 52}
+    assert {made.draw() for _ in cards} == set(cards)
+    assert made.state == "empty"
+
+
+def test_a_buffer_of_18_to_27_cards_is_refilled_when_8_are_left() -> None:
+    made, _ = machine(decks=5)
+    waits = []
+    for _ in range(300):
+        before, card = len(made._items), made.draw()
+        waits.append(before)
+        assert card is not None
+        made.put_in(Stack([card]))
+    assert (min(waits), max(waits) < 18 + 10) == (9, True)
+
+
+# The carousel
+
+
+def test_a_slot_takes_ten_cards_and_the_rest_overflows() -> None:
+    carousel, cards = Carousel(Random(1)), make_batch("red", 8)
+    carousel.put(cards)
+    assert (len(carousel.overflow), set(carousel)) == (416 - 380, set(cards))
+    assert len(carousel.push_out()) == 10
+    carousel.push_out()
+    assert len(carousel.overflow) == 26, "ten of those that waited took the slot that came out"
+
+
+def test_ripe_slots_come_out_whole_and_otherwise_the_fullest() -> None:
+    carousel, cards = Carousel(Random(1)), make_batch("red", 3)
+    carousel.put(cards)
+    pushed = [carousel.push_out() for _ in range(40)]
+    sizes = [len(slot) for slot in pushed]
+    unripe = [size for size in sizes if size < 7]
+    assert min(sizes[: len(sizes) - len(unripe)]) >= 7
+    assert unripe == sorted(unripe, reverse=True)
+    assert (sum(sizes), sizes[-1]) == (156, 0)
+    assert {card for slot in pushed for card in slot} == set(cards)
+
+
+def test_overflowing_cards_come_out_of_an_empty_carousel() -> None:
+    carousel, cards = Carousel(Random(1)), make_batch("red", 1)
+    carousel.overflow += cards[:1]
+    assert carousel.push_out() == cards[:1]
+
+
+def test_gaps_between_two_appearances_of_a_card() -> None:
+    """Five decks, 18 cards a round: the mean gap is the pile, and short ones are far rarer than by chance.
+
+    A memoryless machine has .0364 of its gaps up to 18, .1033 up to 36, .1305 above 520. Since only ripe
+    slots come out, long gaps are rarer here too than where any slot may.
+    """
+    made, _ = machine(decks=5)
+    dealt, gaps = 0, []
+    last: dict[Item, int] = {}
+    for _ in range(1500):
+        used = [card for card in (made.draw() for _ in range(18)) if card is not None]
+        for card in used:
+            dealt += 1
+            if card in last:
+                gaps.append(dealt - last[card])
+            last[card] = dealt
+        made.put_in(Stack(used))
+    few, some, many = (sum(gap <= bound for gap in gaps) / len(gaps) for bound in (18, 36, 520))
+    assert sum(gaps) / len(gaps) == pytest.approx(260, abs=5)
+    assert (few < 0.006, 0.01 < some < 0.05) == (True, True)
+    assert 0.06 < 1 - many < 0.1305
 
 
 def test_power_loss_voids_a_cycle_and_nothing_else() -> None:
