@@ -1,11 +1,11 @@
-"""The managed shuffler's firmware (docs/protocols/managed.md, section 4.3) on a shelf shuffler."""
+"""The managed shuffler's firmware (docs/protocols/managed.md, section 4.3) on a batch shuffler."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from simulators.models.machine import CannotDo, Happening
-from simulators.models.shuffler import Report, ShelfShuffler
+from simulators.models.shuffler import BatchShuffler, Report
 from simulators.wire.device import Refused
 from simulators.wire.smp import (
     BAD_BODY,
@@ -44,7 +44,7 @@ class ManagedShuffler(ManagedDevice):
     kind = "shuffler"
     groups = frozenset({OS, DEVICE, EVENTS, SHUFFLER})
 
-    def __init__(self, shuffler: ShelfShuffler, *, serial: str = "SF0001", **options: Any) -> None:
+    def __init__(self, shuffler: BatchShuffler, *, serial: str = "SF0001", **options: Any) -> None:
         super().__init__(shuffler, serial=serial, **options)
         self.shuffler = shuffler
         self._commands |= {

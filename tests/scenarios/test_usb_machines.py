@@ -16,7 +16,7 @@ from simulators.hosts.usb_backend import SimBackend
 from simulators.hosts.usb_host import UsbHost
 from simulators.models.cards import Card, CuttingCard, Stack, make_batch
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.wire.framings import PACKETS
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
@@ -105,7 +105,7 @@ def shoe(cards=12):
 
 
 def shuffler(speed=1):
-    made = ShelfShuffler(Random("shelves"), decks=1)
+    made = BatchShuffler(Random("shelves"), decks=1)
     made.load(Stack(make_batch("red", 1)))
     return Bench("managed-shuffler", ManagedShuffler(made, framing=PACKETS), speed), made
 

@@ -15,7 +15,7 @@ from typing import Any
 from firmware_bridge.clock import SystemClock
 from simulators.models.cards import Stack, make_batch
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.framings import CONSOLE, Framing
 from simulators.wire.managed_shoe import ManagedShoe
@@ -202,7 +202,7 @@ def angel_eye() -> AngelEye:
 
 def managed_shuffler(framing: Framing = CONSOLE) -> ManagedShuffler:
     """Loaded with one deck."""
-    machine = ShelfShuffler(Random("shuffler"), decks=1)
+    machine = BatchShuffler(Random("shuffler"), decks=1)
     machine.load(Stack(make_batch("red", 1)))
     return ManagedShuffler(machine, framing=framing)
 

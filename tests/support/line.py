@@ -20,7 +20,7 @@ from firmware_bridge.transports.mem import MemTransport
 from simulators.hosts.memory_host import Endpoint, MemoryHost
 from simulators.models.cards import Stack, make_batch
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.wire.angel_eye import SEQUENCES, AngelEye
 from simulators.wire.device import WireDevice
 from simulators.wire.managed_shoe import ManagedShoe
@@ -217,9 +217,9 @@ class Line:
         ]  # fmt: skip
 
 
-def shuffler_line(*, state: str = "loaded", decks: int = 1, **more: Any) -> tuple[Line, ShelfShuffler]:
+def shuffler_line(*, state: str = "loaded", decks: int = 1, **more: Any) -> tuple[Line, BatchShuffler]:
     """A shuffler with one deck: `loaded`, or `done` with its cycle of TOKEN completed."""
-    machine = ShelfShuffler(Random("shuffler"), decks=decks)
+    machine = BatchShuffler(Random("shuffler"), decks=decks)
     machine.load(Stack(make_batch("red", decks)))
     line = Line("managed-shuffler", ManagedShuffler(machine), **more).up()
     if state == "done":

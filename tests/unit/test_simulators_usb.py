@@ -21,7 +21,7 @@ from simulators.hosts.usb_device import Transfer, UsbDevice
 from simulators.hosts.usb_host import UsbHost
 from simulators.hosts.usb_identity import Stalled
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.wire.framings import PACKETS
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
@@ -591,7 +591,7 @@ class TestManagedDevice:
         assert host.device.machine.boot == 1
 
     def test_a_shuffler_has_its_own_name(self):
-        host = UsbHost(ManagedShuffler(ShelfShuffler(Random(1)), serial="SF7", framing=PACKETS))
+        host = UsbHost(ManagedShuffler(BatchShuffler(Random(1)), serial="SF7", framing=PACKETS))
         assert (host.uri, host.usb.name) == ("usb:1209:0001:SF7", "Cutcard Shuffler")
         host.close()
         host.close()

@@ -16,7 +16,7 @@ import pytest
 from simulators import faults
 from simulators.models.cards import Card, CuttingCard, Stack, make_batch
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.wire import cbor, console
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
@@ -79,7 +79,7 @@ def shoe_host(*items, **options) -> Host:
 
 
 def shuffler_host(**options) -> Host:
-    shuffler = ShelfShuffler(Random(1), **options)
+    shuffler = BatchShuffler(Random(1), **options)
     shuffler.load(Stack(make_batch("blue", 1)))
     return Host(ManagedShuffler(shuffler))
 
