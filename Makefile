@@ -4,7 +4,7 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench soak regulation lock system-deps clean
+.PHONY: demo test lint bench campaign soak regulation lock system-deps clean
 
 demo: $(VENV)/.run
 	$(BIN)/cutcard demo $(ARGS)
@@ -20,6 +20,10 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.run
 	$(BIN)/cutcard bench $(ARGS)
+
+# 300 shoes under faults, judged; with the cutcard of another Python in ARGS the same on that.
+campaign: $(VENV)/.run
+	$(BIN)/python -m tests.campaign $(ARGS)
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
