@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+collect_ignore = ["example_project"]
+"""A customer's own project: scenarios/test_example_project.py runs it."""
+
 
 def pytest_configure() -> None:
     """A suite started in the background has SIGINT ignored, and so would the programs it starts."""

@@ -49,6 +49,11 @@ class Served:
         if self._error is not None and value is None:
             raise self._error
 
+    @property
+    def alive(self) -> bool:
+        """False from the moment when the pumping raised, or the block ended."""
+        return self._thread.is_alive()
+
     def _run(self) -> None:
         try:
             self._serve()

@@ -84,7 +84,7 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         ports = {device: Path(short) / device for device in asked.rules.devices}
         plain = tomllib.loads(table)
         sections = plain.pop("devices", {})
-        drivers = {d.id: _simulated(d.spec) for d in asked.devices if d.id in ports}
+        drivers = {d.id: simulated(d.spec) for d in asked.devices if d.id in ports}
         plain["devices"] = {
             device: {
                 **(sections[device] if device == asked.rules.reader else {}),
@@ -104,7 +104,7 @@ def set_up(table: str = TABLE, keep: Path | None = None, name: str = "the demo's
         yield Place(used.rules, path, journal, used.key, home / "daemon.log", control, ports, shoe)
 
 
-def _simulated(spec: DriverSpec) -> str:
+def simulated(spec: DriverSpec) -> str:
     """The driver whose simulated device plays the part of one of `spec`."""
     parts = PARTS[spec.role]
     return spec.name if spec.name in parts else parts[0]

@@ -259,6 +259,17 @@ class Live:
 
     # The loop
 
+    def wait_for_bell(self, bell: int) -> None:
+        """No wait here is longer than until the descriptor `bell` is readable."""
+        self._selector.register(bell, selectors.EVENT_READ)
+
+    def rest(self) -> None:
+        """Serve the devices once and wait for the next thing; the dealer rests, the daemon may be away."""
+        self.daemon.said_ready()
+        self._pump()
+        self._hear()
+        self._wait(self._patience())
+
     def run(self, until: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:
         """Play until `until` holds or the dealer is done. Raises DaemonGone, or Stuck of the dealer."""
         seq, since = self.view.seq, self.elapsed

@@ -10,23 +10,25 @@ from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 from controller.signals import WANTED
 from devices.registry import DriverError, fetch, index
 from firmware_bridge.clock import SystemClock
 from simulators import faults
 from simulators.hosts.host import Host
+from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.tcp_host import TcpHost
 from simulators.hosts.umockdev_host import PathTooLongError, UmockdevHost, environment, missing
-from simulators.hosts.usb_host import UsbHost
+from simulators.hosts.usb_host import PacketDevice, UsbHost
 from simulators.models.cards import Stack, make_batch
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.reader import HoleCardReader, RoundDealer
 from simulators.models.selfplay import ContinuousPlay, SelfPlay, StackHands
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import SECONDS_PER_DECK, ShelfShuffler
+from simulators.models.shuffler import SECONDS_PER_DECK, BatchShuffler
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.verifier import Verifier, programs
 from simulators.rig.live import STRIKE
@@ -69,9 +71,22 @@ class Misused(ValueError):
     """A mistake on the command line, told with what would be right."""
 
 
-def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
-    """The simulated device with its cards inside. Raises Misused naming the nearest device."""
-    framing = PACKETS if usb else CONSOLE
+def make(device: str, seed: object, *, usb: bool = False, plays: bool = True) -> WireDevice:
+    """The simulated device with its cards inside; without `plays` nobody deals from it by himself.
+
+    Raises Misused naming the nearest device.
+    """
+    made = _make(device, seed, usb=usb)
+    machine = made.machine
+    if not plays and isinstance(machine, Shoe):
+        machine.hands = None
+    if not plays and isinstance(machine, HoleCardReader):
+        machine.player = None
+    return made
+
+
+def _make(device: str, seed: object, *, usb: bool) -> WireDevice:
+    as_built: dict[str, Any] = {"framing": PACKETS if usb else CONSOLE, "paced": True}
     if device not in DEVICES:
         return _make_theirs(device, seed)
     if device == "gat":
@@ -79,22 +94,22 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
     if device == "hole-card-reader":
         reader = HoleCardReader()
         RoundDealer(reader, Random(f"{seed}/hands"))
-        return ManagedReader(reader, framing=framing)
+        return ManagedReader(reader, **as_built)
     fresh = Stack(make_batch("red", DECKS[device]))
     if device == "managed-shuffler":
-        shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
+        shuffler = BatchShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
         shuffler.load(fresh)
-        return ManagedShuffler(shuffler, framing=framing)
+        return ManagedShuffler(shuffler, **as_built)
     if device == "managed-continuous":
         before = -SECONDS_PER_DECK * DECKS[device]  # its first shuffle is over when it listens
         continuous = ContinuousShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device], now=before)
         continuous.put_in(fresh)
         ContinuousPlay(continuous, Random(f"{seed}/hands"), pace=1.0).act()
-        return ManagedContinuous(continuous, framing=framing)
+        return ManagedContinuous(continuous, **as_built)
     if device == "managed-stack-shoe":
         stacks = StackShoe(Random(f"{seed}/shoe"))
         StackHands(stacks, Random(f"{seed}/hands")).fill(fresh)
-        return ManagedStackShoe(stacks, framing=framing)
+        return ManagedStackShoe(stacks, **as_built)
     if device == "reshuffled":
         dealer = DealingMachine(Random(f"{seed}/dealer"))
         dealer.load(fresh)
@@ -107,7 +122,7 @@ def make(device: str, seed: object, *, usb: bool = False) -> WireDevice:
         return BeeTek(shoe)
     if device == "angel-eye":
         return AngelEye(shoe)
-    return ManagedShoe(shoe, decks=DECKS[device], framing=framing)
+    return ManagedShoe(shoe, decks=DECKS[device], **as_built)
 
 
 def _make_theirs(device: str, seed: object) -> WireDevice:
@@ -144,13 +159,14 @@ def listen(device: WireDevice, where: str) -> Host:
     if scheme == "pty" and rest:
         return PtyHost(device, Path(rest))
     if scheme == "usb" and rest:
-        if not isinstance(device, ManagedDevice | BarcodeReader):
+        bare = device.device if isinstance(device, Line) else device
+        if not isinstance(bare, ManagedDevice | BarcodeReader):
             raise Misused(
                 f"--listen {where}: only the managed devices and barcode-hid have USB; write pty:PATH or "
                 "tcp:HOST:PORT"
             )
         try:
-            return UsbPlace(device, Path(rest))
+            return UsbPlace(cast("PacketDevice", device), Path(rest))
         except PathTooLongError as error:
             raise Misused(f"--listen {where}: {error}") from error
     address, _, port = rest.rpartition(":")
@@ -191,7 +207,7 @@ class UsbPlace:
     OSError when umockdev is missing or the directory cannot be had.
     """
 
-    def __init__(self, device: ManagedDevice | BarcodeReader, directory: Path) -> None:
+    def __init__(self, device: PacketDevice, directory: Path) -> None:
         if (lack := missing()) is not None:
             raise FileNotFoundError(errno.ENOENT, lack)
         self.device: WireDevice = device
@@ -235,7 +251,7 @@ class Attendant:
 
     def __init__(self, device: WireDevice) -> None:
         machine = device.machine
-        self._machine = machine if isinstance(machine, ShelfShuffler | DealingMachine) else None
+        self._machine = machine if isinstance(machine, BatchShuffler | DealingMachine) else None
         self._at: float | None = None
         self._in_hand = Stack()
 

@@ -1,0 +1,249 @@
+"""A whole table for customers' tests: its daemon on ptys, or all in one thread under a virtual clock."""
+
+from __future__ import annotations
+
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from controller import config
+from controller.cli.client import ask
+from controller.render import entry_json
+from controller.table.profiles import TableRules
+from simulators.rig import demo
+from simulators.rig.felt import MANAGED_SHOE, Felt
+from simulators.rig.live import DaemonGone, Live
+from simulators.rig.plugged import Errands
+from simulators.rig.stepped import Stepped
+
+T = TypeVar("T")
+Table = Mapping[str, Any] | str | Path | None
+"""A table.toml, or sections of one that are laid over the demo's table; None is the demo's table."""
+
+
+def text_of(table: Table, home: Path) -> str:
+    """The text of a table.toml; a path is taken from `home`. OSError when it cannot be read."""
+    if isinstance(table, str | Path):
+        return (home / table).read_text()
+    if table is None:
+        return demo.TABLE
+    return demo.to_toml(_laid_over(tomllib.loads(demo.TABLE), table))
+
+
+def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    both = {**under, **over}
+    for key in under.keys() & over.keys():
+        if isinstance(under[key], Mapping) and isinstance(over[key], Mapping):
+            both[key] = _laid_over(under[key], over[key])
+    return both
+
+
+def rules_of(text: str, name: str) -> tuple[TableRules, str]:
+    """The rules of a table.toml, and the driver of its shoe. Raises config.ConfigInvalid."""
+    asked, problems = config.examine(text.encode())
+    if asked is None:
+        raise config.ConfigInvalid(name, problems)
+    drivers = {device.id: demo.simulated(device.spec) for device in asked.devices}
+    shoe = asked.rules.shoe
+    return asked.rules, MANAGED_SHOE if shoe is None else drivers[shoe]
+
+
+class _Facts:
+    """What both kinds of table tell alike."""
+
+    def facts(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Everything that was journaled so far, masked, oldest first; or the facts of one kind."""
+        return [fact for fact in self._all_facts() if kind in (None, fact["kind"])]
+
+    @property
+    def latched(self) -> list[str]:
+        """Codes of the faults that were latched so far, oldest first, alarms left out."""
+        return [fact["code"] for fact in self.facts("fault_latched") if fact["blocks"] != "nothing"]
+
+    def _all_facts(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+
+class LiveTable(_Facts):
+    """`cutcard run` as a process of its own, its devices on ptys, and a dealer who plays when asked to.
+
+    The devices live in a thread; simulated time at the table jumps while the dealer plays and nothing is due.
+    """
+
+    def __init__(self, place: demo.Place, live: Live) -> None:
+        self.place = place
+        self._live = live
+        self._errands = Errands("the simulated table")
+        self._ended = False
+        live.wait_for_bell(self._errands.bell)
+        self._thread = threading.Thread(target=self._run, name="simulated table")
+        self._thread.start()
+
+    @property
+    def control(self) -> Path:
+        """The control socket."""
+        return self.place.control
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Each device's port, as in table.toml."""
+        return {name: host.uri for name, host in self._live.hosts.items()}
+
+    @property
+    def rounds(self) -> int:
+        """How many were settled; good for `until` of `play`."""
+        return self._live.view.rounds
+
+    @property
+    def violations(self) -> list[str]:
+        """What the referee saw that must never happen at a table."""
+        return list(self._live.felt.referee.violations)
+
+    def play(self, until: Callable[[], bool] = lambda: False) -> None:
+        """The dealer plays on until `until()` holds, asked in the table's thread, or all shoes are dealt.
+
+        Raises Stuck or DaemonGone, whose texts say where the play stands.
+        """
+        self._do(lambda: self._live.run(until))
+
+    def tap(self, event: str, **args: Any) -> dict[str, Any]:
+        """One operator event from us; the answer, once its facts were heard. The dealer is not told."""
+        answer = ask(self.control, {"do": event, **args})
+        newest = max((fact["fact"] for fact in answer.get("facts", ())), default=0)
+        self._do(lambda: self._live.stand_by(lambda: self._live.view.seq >= newest))
+        return answer
+
+    def get(self, what: str) -> Any:
+        """What the daemon answers to `status`, `faults`, `alarms` or `expected`."""
+        return ask(self.control, {"get": what})[what]
+
+    def act(self, do: Callable[[Felt], T]) -> T:
+        """`do(felt)` in the table's thread: what hands do with the cards and machines, told to nobody."""
+        return self._do(lambda: do(self._live.felt))
+
+    def unplug(self, device: str) -> None:
+        self._do(lambda: self._live.unplug(device))
+
+    def replug(self, device: str) -> None:
+        self._do(lambda: self._live.replug(device))
+
+    def kill(self) -> None:
+        """SIGKILL for the daemon, as a power cut of its machine; `start` brings it back."""
+        self._do(self._live.kill)
+
+    def start(self) -> None:
+        """Start the daemon (again) on its journal and wait until it listens."""
+        self._do(self._live.start)
+
+    def stop(self) -> None:
+        """End the daemon as systemd does. Raises DaemonGone when it does not end well."""
+        code = self._do(self._live.stop)
+        if code != 0:
+            raise DaemonGone(f"the daemon ended with {code}:\n{self._live.daemon.last_words()}")
+
+    def close(self) -> None:
+        """End the table's thread; the daemon is ended by `stop`, or killed by whoever made it."""
+        self._ended = True
+        self._errands.ring()
+        self._thread.join()
+        self._errands.close()
+
+    def _all_facts(self) -> list[dict[str, Any]]:
+        heard = self._do(lambda: dict(self._live.acknowledged))
+        return [fact for _, fact in sorted(heard.items())]
+
+    def _do(self, do: Callable[[], T]) -> T:
+        return self._errands.ask(do, self._thread.is_alive)
+
+    def _run(self) -> None:
+        while not self._ended:
+            self._live.rest()
+            self._errands.run()
+
+
+class VirtualTable(_Facts):
+    """The whole stack in the test's own thread under a virtual clock: a shoe takes a fraction of a second.
+
+    Nothing happens but in `play`, `tap` and `pass_time`; the same seed gives the same facts.
+    """
+
+    def __init__(self, rules: TableRules, seed: object, shoes: int, shoe: str) -> None:
+        self.stepped = Stepped(rules, seed, shoes, shoe=shoe)
+
+    @property
+    def felt(self) -> Felt:
+        """The cards and machines; what hands do with them is told to nobody."""
+        return self.stepped.felt
+
+    @property
+    def rounds(self) -> int:
+        """How many were settled; good for `until` of `play`."""
+        return self.stepped.view.rounds
+
+    @property
+    def violations(self) -> list[str]:
+        """What the referee saw that must never happen at a table."""
+        return list(self.felt.referee.violations)
+
+    def play(self, until: Callable[[], bool] | None = None) -> None:
+        """The dealer plays on until `until()` holds, or all shoes are dealt. Raises Stuck."""
+        self.stepped.run(until)
+
+    def tap(self, event: str, **args: Any) -> dict[str, Any]:
+        """One operator event from us; the answer. The dealer is not told."""
+        return self.stepped.tap(event, **args)
+
+    def get(self, what: str) -> Any:
+        """What the daemon answers to `status`, `faults`, `alarms` or `expected`."""
+        return self.stepped.controller.view(what)
+
+    def pass_time(self, seconds: float) -> None:
+        """Simulated seconds in which the dealer stands by."""
+        self.stepped.settle(seconds)
+
+    def unplug(self, device: str) -> None:
+        self.stepped.hosts[device].unplug()
+
+    def replug(self, device: str) -> None:
+        self.stepped.hosts[device].replug()
+
+    def kill(self) -> None:
+        """The daemon is gone in mid-air; only its journal stays. `start` brings it back."""
+        self.stepped.crash()
+
+    def start(self) -> None:
+        self.stepped.restart()
+
+    def _all_facts(self) -> list[dict[str, Any]]:
+        return [entry_json(entry, masked=True) for entry in self.stepped.journal.entries(1)]
+
+
+@contextmanager
+def live_table(
+    table: Table = None, *, seed: object = 1, shoes: int = 1, speed: float | None = None, home: Path
+) -> Iterator[LiveTable]:
+    """A daemon on simulated devices, started; at the end it is stopped and must end well.
+
+    Raises config.ConfigInvalid, OSError, or DaemonGone.
+    """
+    with (
+        demo.set_up(text_of(table, home), name=str(table)) as place,
+        demo.on_ptys(place, seed, shoes, speed) as live,
+    ):
+        live.start()
+        made = LiveTable(place, live)
+        try:
+            yield made
+            if live.daemon.alive():
+                made.stop()
+        finally:
+            made.close()
+
+
+def virtual_table(table: Table = None, *, seed: object = 1, shoes: int = 1, home: Path) -> VirtualTable:
+    """Raises config.ConfigInvalid or OSError."""
+    rules, shoe = rules_of(text_of(table, home), str(table))
+    return VirtualTable(rules, seed, shoes, shoe)

@@ -1,0 +1,148 @@
+"""What a customer does with the pytest plugin, in a project of his own; and the fixtures here, one by one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import serial
+
+from devices.registry import load
+from simulators.rig import plugged
+from simulators.rig.sim import DEVICES
+
+EXAMPLE = Path(__file__).parents[1] / "example_project"
+SMALL = {"table": {"wagers": []}, "cards": {"decks_per_batch": 1}}
+
+
+def run(home: Path, *words: str) -> tuple[int, str]:
+    """pytest in a project, as a process of its own; warnings are errors there."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *words],
+        cwd=home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def test_the_example_project_passes():
+    code, said = run(EXAMPLE, "-v")
+    passed = re.findall(r"^(\S+)(?:::\S+)? PASSED", said, re.MULTILINE)
+    assert code == 0, said
+    assert {name.partition("::")[0] for name in passed} == {"test_pit_display.py"}
+
+
+def test_a_run_without_our_fixtures_imports_nothing_of_ours_but_the_plugin(tmp_path):
+    (tmp_path / "test_own.py").write_text(
+        "import sys\n"
+        "def test_light():\n"
+        "    ours = ('firmware_bridge', 'devices', 'controller', 'simulators')\n"
+        "    found = [name for name in sys.modules if name.split('.')[0] in ours]\n"
+        "    assert found == ['simulators', 'simulators.rig', 'simulators.rig.plugin']\n"
+        "    assert not {'yaml', 'serial', 'pydantic', 'structlog', 'selectors.rig'} & set(sys.modules)\n"
+    )
+    code, said = run(tmp_path, "-q", "-W", "error", "--strict-markers")
+    assert (code, "1 passed" in said) == (0, True), said
+
+
+# Devices
+
+
+@pytest.mark.parametrize("device", [name for name in DEVICES if name != "barcode-hid"])
+def test_each_device_has_a_fixture_on_a_pty(device, request):
+    made = request.getfixturevalue(f"cutcard_{device.replace('-', '_')}")
+    assert made.uri == f"serial:{made.path}"
+    with serial.Serial(made.path, load(device).baud, timeout=2) as port:
+        assert port.is_open
+    assert made.act(lambda machine: machine is made.machine)
+
+
+def test_a_barcode_reader_is_on_a_usb_bus(cutcard_barcode_hid):
+    assert cutcard_barcode_hid.uri == "usbhid:1209:0004:BC0001"
+    assert "LD_PRELOAD" in cutcard_barcode_hid.environment
+
+
+def test_the_same_seed_holds_the_same_cards(cutcard_device):
+    def cards(seed: int) -> list[str]:
+        shoe = cutcard_device("bee-tek", seed=seed)
+        return [shoe.act(lambda machine: machine.draw().face) for _ in range(20)]
+
+    assert cards(1) == cards(1) != cards(2)
+
+
+def test_on_tcp_there_is_neither_path_nor_cable(cutcard_device):
+    shoe = cutcard_device("bee-tek", listen="tcp")
+    assert shoe.uri.startswith("socket:127.0.0.1:")
+    with pytest.raises(TypeError, match=r"on no pty: .* ask for listen='pty'"):
+        shoe.unplug()
+    with pytest.raises(TypeError, match="on no USB bus; ask for listen='usb'"):
+        _ = shoe.environment
+
+
+def test_what_an_act_raises_comes_out_where_it_was_asked_for(cutcard_bee_tek):
+    with pytest.raises(ZeroDivisionError):
+        cutcard_bee_tek.act(lambda machine: machine.drawn / 0)
+    assert cutcard_bee_tek.act(lambda machine: machine.drawn) == 0
+
+
+def test_an_act_at_a_device_that_is_gone_says_so():
+    with plugged.plugged("bee-tek") as shoe:
+        pass
+    with pytest.raises(RuntimeError, match="the simulated bee-tek is gone"):
+        shoe.act(lambda machine: machine.draw())
+
+
+def test_mistakes_are_one_line(cutcard_device, tmp_path):
+    for options, says in [
+        ({"name": "bee-tec"}, "there is no simulated device 'bee-tec'; did you mean 'bee-tek'?"),
+        ({"faults": ["misred"]}, "there is no fault 'misred'; did you mean 'misread'?"),
+        ({"faults": ["leave_inside"]}, "only a shuffler"),
+        ({"listen": "ptty"}, "write pty:PATH, tcp:HOST:PORT or usb:DIRECTORY"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(says)) as told:
+            cutcard_device(**{"name": "bee-tek", **options})
+        assert len(str(told.value).splitlines()) == 1
+
+
+def test_a_script_of_faults_lies_beside_the_test(cutcard_device, tmp_path, monkeypatch):
+    script = tmp_path / "faults.yaml"
+    script.write_text("faults:\n  - {fault: misread, card: 2}\n")
+    shoe = cutcard_device("bee-tek", script=script)
+    for _ in range(3):
+        shoe.act(lambda machine: machine.draw())
+    assert shoe.struck == {"misread": 1}
+
+
+# Tables
+
+
+def test_a_table_with_its_daemon_is_played_killed_and_unplugged(cutcard_table):
+    table = cutcard_table(SMALL, seed=3)
+    table.play(until=lambda: bool(table.rounds))
+    assert table.tap("load_shuffler", batch="A")["refused"] == "shuffler_not_empty"
+    table.unplug("shoe")
+    table.replug("shoe")
+    table.kill()
+    table.start()
+    table.play()
+    assert (table.get("status")["phase"], table.violations, table.latched) == ("closed", [], [])
+    assert [fact["kind"] for fact in table.facts("booted")] == ["booted"] * 2
+    assert table.act(lambda felt: felt.shoe.empty)
+
+
+def test_a_virtual_table_tells_the_same_facts_for_the_same_seed(cutcard_virtual_table):
+    def kinds(seed: int) -> list[str]:
+        table = cutcard_virtual_table(SMALL, seed=seed)
+        table.play(until=lambda: bool(table.rounds))
+        table.kill()
+        table.start()
+        table.unplug("shoe")
+        table.pass_time(2.0)
+        table.replug("shoe")
+        table.play()
+        assert (table.get("status")["phase"], table.violations, table.latched) == ("closed", [], [])
+        return [fact["kind"] for fact in table.facts()]
+
+    assert kinds(1) == kinds(1) != kinds(2)
