@@ -10,21 +10,27 @@ from simulators.faults.fault import (
     one_or_none,
     put,
     seconds,
+    seconds_or,
     setting,
     trap,
     whole,
     wire,
     words,
 )
+from simulators.wire.angel_eye import NAK_GAP_S, SEQUENCES, STARTS, AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
 from simulators.wire.gat import TEXT, GatDevice
 from simulators.wire.reshuffled import ReShuffled
+from simulators.wire.smp import ManagedDevice
 
+_ANGEL_EYE = wire(AngelEye)
 _GAT = wire(GatDevice)
 _BEE_TEK = wire(BeeTek)
 _RESHUFFLED = wire(ReShuffled)
 _BARCODE = wire(BarcodeReader)
+
+Paced = ManagedDevice | AngelEye | BeeTek | ReShuffled | GatDevice
 
 
 def _code(text: str | None) -> str | None:
@@ -33,13 +39,75 @@ def _code(text: str | None) -> str | None:
     return text
 
 
+def _copies(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch("1?2?3?", text):
+        raise ValueError(text)
+    return text
+
+
+def _pace(device: Paced, value: str) -> None:
+    if isinstance(device, ManagedDevice):
+        device.pace(real=value == "real")
+    else:
+        device.uart.paced = value == "real"
+
+
 def _modifier(text: str | None) -> int | None:
     return None if text is None else bytes.fromhex(text)[0]
 
 
 FIELD = {
+    "pace": setting(
+        "bytes and answers take their real time, or none",
+        wire(ManagedDevice, AngelEye, BeeTek, ReShuffled, GatDevice),
+        _pace,
+        one_of("real", "none"),
+    ),
+    "drop_copy": trap(
+        "copies VALUE (1; also 23, 123, ...) of a telegram never come", "telegram", _ANGEL_EYE, _copies
+    ),
+    "bit7_clear": trap("data bytes come without their top bit", "telegram with data", _ANGEL_EYE),
+    "lost_etx": trap("the ETX of a copy is lost", "copy", _ANGEL_EYE),
+    "sequence": setting(
+        "the alphabet of sequence characters",
+        _ANGEL_EYE,
+        lambda shoe, word: shoe.set_up(sequence=word),
+        one_of(*SEQUENCES),
+    ),
+    "start_keeps_sequence": setting(
+        "the telegram after S has the same sequence",
+        _ANGEL_EYE,
+        lambda shoe, _: shoe.set_up(s_advances=False),
+    ),
+    "start_again": trap(
+        "before a card comes S alone (without a cutting card), twice, or behind the cut card's telegram",
+        "card",
+        _ANGEL_EYE,
+        one_of(*STARTS, default="alone"),
+    ),
+    "reboot_mid_round": trap(
+        "power is lost for VALUE (0.2) s once a card was told", "card", _ANGEL_EYE, seconds, at="reboot"
+    ),
+    "early_card": trap(
+        "the next card comes too early (overdraw, then R); the button cancels it after VALUE s, else a host",
+        "round",
+        _ANGEL_EYE,
+        seconds,
+    ),
+    "bcc_without_stx": setting(
+        "check bytes of commands leave STX out", _ANGEL_EYE, put(bcc_includes_stx=False)
+    ),
+    "nak_apart": setting(
+        "the code of a NAK comes VALUE (0.12) s after it", _ANGEL_EYE, put(nak_gap=...), seconds_or(NAK_GAP_S)
+    ),
     "level_error": trap("the level of a calculation is refused", "calculation", _GAT),
-    "nak": trap("a calculation is not acknowledged", "calculation", _GAT),
+    "nak": trap(
+        "a calculation or command is refused, by an angel-eye with code VALUE (21: busy)",
+        "calculation or command",
+        wire(GatDevice, AngelEye),
+        one_or_none("01", "02", "03", "11", "12", "13", "14", "21", "22", "FF"),
+        valued=_ANGEL_EYE,
+    ),
     "bad_crc": trap("an answer has wrong check bytes", "request", _GAT),
     "wrong_frame": trap("a frame of a report has another number", "frame", _GAT),
     "two_masters": trap("another host is served before us", "request", _GAT),
@@ -48,7 +116,10 @@ FIELD = {
     "alarm": trap("an alarm of text VALUE (E3 Card Not Read) comes before a card", "card", _BEE_TEK, words),
     "warning": trap("a warning of hex code VALUE (01) comes before a card", "card", _BEE_TEK, _code),
     "damage": trap(
-        "byte VALUE (the middle one) of a message is changed", "message", _BEE_TEK, whole(None, 0)
+        "byte VALUE (the middle one) of a message is changed",
+        "message or copy",
+        wire(BeeTek, AngelEye),
+        whole(None, 0),
     ),
     "line_cut": trap("half a message comes, then nothing for VALUE (0.3) s", "message", _BEE_TEK, seconds),
     "separator": setting("what stands between messages", _BEE_TEK, put(separator=...), one_of(*SEPARATORS)),
@@ -61,7 +132,6 @@ FIELD = {
         "bytes VALUE (hex, 01fe) behind OK, and the check covers them", "answer", _RESHUFFLED, hex_bytes
     ),
     "text_inside": trap("Error is printed in the middle of an answer", "answer", _RESHUFFLED),
-    "refuse": trap("the answer is error VALUE (1)", "request", _RESHUFFLED, one_or_none(*"123456789")),
     "document": setting("a reshuffled keeps to its document", _RESHUFFLED, put(firmware=False)),
     "crc_includes_hash": setting("its check covers the # too", _RESHUFFLED, put(crc_includes_hash=True)),
     "semicolon": setting("its frames end with a semicolon", _RESHUFFLED, put(end=b";")),

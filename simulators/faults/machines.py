@@ -125,6 +125,8 @@ CYCLES = {
     "miscount": trap(
         "its report counts VALUE (1) cards more than there are; -1: fewer", "cycle", _SHUFFLER, whole(1, -999)
     ),
+    "same_cycle": trap("a cycle has the number of the one before", "start", _SHUFFLER),
+    "forget_token": trap("the token of a completed batch is forgotten", "cycle", _SHUFFLER),
     "power_cut_out": trap(
         "the power goes when VALUE (half) of the batch is out", "release", _SHUFFLER, whole(None), hides=True
     ),

@@ -8,6 +8,7 @@ from typing import Any
 from simulators.faults.fault import (
     UnfitFault,
     one_of,
+    one_or_none,
     put,
     seconds,
     seconds_or,
@@ -22,6 +23,7 @@ from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice
 from simulators.wire.gat import GatDevice
 from simulators.wire.images import Images
+from simulators.wire.managed_ills import IDENTITY, Ills
 from simulators.wire.reshuffled import ReShuffled
 from simulators.wire.smp import ManagedDevice
 
@@ -38,6 +40,11 @@ def _images(device: WireDevice) -> Images:
 
 def _flash(device: WireDevice) -> Flash:
     return _images(device).flash
+
+
+def _ills(device: WireDevice) -> Ills:
+    ills: Ills = MANAGED(device).ills
+    return ills
 
 
 def _banner(device: ManagedDevice, text: str) -> None:
@@ -57,6 +64,37 @@ WIRES = {
         "answer or message",
         wire(ManagedDevice, AngelEye, ReShuffled, GatDevice, BeeTek),
     ),
+    "refuse": trap(
+        "the answer is error VALUE (1 to 9)",
+        "request",
+        wire(ManagedDevice, ReShuffled),
+        one_or_none(*"123456789"),
+    ),
+    "busy_answers": trap(
+        "every answer is that it is busy, for VALUE s or for good", "request", MANAGED, seconds
+    ),
+    "brown_out": trap(
+        "the power dips VALUE (after, before) a request is carried out",
+        "request",
+        MANAGED,
+        one_of("after", "before", default="after"),
+    ),
+    "wrong_sequence": trap("an answer has the number of the next request", "answer", MANAGED),
+    "stale_answer": trap("an answer says what the one before said", "answer", MANAGED),
+    "wrong_identity": trap(
+        "it is another one by its VALUE (serial, product, vendor, class or protocol)",
+        "identity answer",
+        MANAGED,
+        one_of(*IDENTITY, default="serial"),
+    ),
+    "old_firmware": setting("it tells firmware VALUE (0.1.0)", _ills, put(firmware=...), _text_or("0.1.0")),
+    "settings_differ": trap(
+        "its settings are other ones by VALUE (crc, or a setting: decks, mode ...)",
+        "settings answer",
+        MANAGED,
+        one_of("crc", "decks", "cards_per_deck", "mode", "recognition", default="crc"),
+    ),
+    "small_ring": setting("it keeps VALUE (4) events", MANAGED, put(ring_size=...), whole(4)),
     "keep_old": trap("a new image is not started", "restart with it", _flash),
     "spoil": trap("an uploaded image is damaged in the flash", "upload", _flash),
     "stay_in_bootloader": trap("no image starts, for VALUE s or for good", "restart", _flash, seconds),

@@ -48,7 +48,8 @@ class BatchShuffler(Machine):
     1, fall where no sensor is, until all is lifted out); jam (value place; the cycle is void); recovered_jam
     (freed at attempt value, 2; a card goes into the overflow); power_cut (value s off); freeze (a dip that
     stops the motors and not the firmware: it shuffles for ever); unreadable (value cards, 1); double_feed
-    (value cards, 1, pass the reader under others); miscount (the report's count is too high by value, 1).
+    (value cards, 1, pass the reader under others); miscount (the report's count is too high by value, 1);
+    same_cycle (its number is the last one's); forget_token (of the completed batch: nobody can release it).
     Per release: power_cut_out (value cards are out, half of them, when the power goes); miscount_out (value
     cards, 1, more are told than come out). Per load: wrong_back (value colour) and those of `tamper`.
     """
@@ -212,7 +213,7 @@ class BatchShuffler(Machine):
         self._retire()
         self._unpack()
         self._token = token
-        self.cycle += 1
+        self.cycle += self.traps.sprung("same_cycle") is None
         self._plan()
         self._used += 1
         self._happen("cycle_started", cycle=self.cycle, token=token)
@@ -335,6 +336,8 @@ class BatchShuffler(Machine):
         assert self._token is not None
         self.report = self._read(self._token)
         self._happen("cycle_completed", report=self.report)
+        if self.traps.sprung("forget_token"):
+            self._retire()
 
     def _read(self, token: bytes) -> Report:
         hidden, blind, more = (

@@ -19,6 +19,7 @@ from simulators.wire.device import Refused, Silence, Silent, earliest
 from simulators.wire.framings import CONSOLE, Framing
 from simulators.wire.images import IMAGE, Images, in_version_0
 from simulators.wire.managed_commands import COMMANDS, EVERYWHERE
+from simulators.wire.managed_ills import Ills
 from simulators.wire.ring import Ring
 from simulators.wire.uart import Uart
 
@@ -78,10 +79,11 @@ class ManagedDevice:
     Traps, counted per request: silent (from then on; value s, else for ever), duplicate_answer,
     late_answer (value s, default 3), chatter (a line of text before the answer; value the text). Counted
     per erasing: watchdog (value s, default 5: an erasing that takes longer ends in a restart).
-    `images` has traps of its own; None (`flash` False): a device without that group. `buffer`: bytes of a
-    packet, on a console line with its length and check; None: it tells none and takes 384. `old_errors`:
-    errors in the form of SMP version 0. `banner`: lines it prints at each start on a console line. `tells`:
-    its bootloader says who it is. `paced`: bytes of a console line take their time, and an answer `ANSWER_S`.
+    `ills` and `images` have traps of their own; `images` None (`flash` False): a device without that group.
+    `buffer`: bytes of a packet, on a console line with its length and check; None: it tells none and takes
+    384. `old_errors`: errors in the form of SMP version 0. `banner`: lines it prints at each start on a
+    console line. `tells`: its bootloader says who it is. `paced`: bytes of a console line take their time,
+    and an answer `ANSWER_S`.
     """
 
     product = ""
@@ -128,19 +130,22 @@ class ManagedDevice:
         self._waits = waits
         self._seen = 0
         self._silence = Silence(self.traps)
+        self.ills = Ills(self.traps)
         self._reset_at: float | None = None
         self._commands: dict[tuple[int, int, int], Command] = {
             (OS, 0, READ): self._echo,
             (OS, 0, WRITE): self._echo,
             (OS, 5, WRITE): lambda _: self._restart_in(RESET_AFTER_S),
             (OS, 6, READ): lambda _: self._parameters(),
-            (DEVICE, 0, READ): lambda _: {**self._identity, **self._runs(), "boot": machine.boot},
+            (DEVICE, 0, READ): lambda _: self.ills.identity(
+                {**self._identity, **self._runs(), "boot": machine.boot}
+            ),
             (DEVICE, 1, READ): lambda _: self._settings_echo(),
             (DEVICE, 1, WRITE): self._write_settings,
         }
         self._busy_until = 0.0
-        self.uart = Uart(LINE_RATE, paced=paced and framing is CONSOLE)
-        self.answer_s = ANSWER_S if paced else 0.0
+        self.uart = Uart(LINE_RATE)
+        self.pace(real=paced)
         self._start()
 
     def _runs(self) -> Body:
@@ -159,6 +164,15 @@ class ManagedDevice:
     @property
     def machine(self) -> Machine:
         return self._machine
+
+    @property
+    def ring_size(self) -> int:
+        """How many events it keeps."""
+        return self._ring_size
+
+    @ring_size.setter
+    def ring_size(self, size: int) -> None:
+        self._ring_size = self._ring.size = size
 
     @property
     def commands(self) -> list[str]:
@@ -212,6 +226,11 @@ class ManagedDevice:
     def deadline(self) -> float | None:
         parked = min((parked.until for parked in self._parked.values()), default=None)
         return earliest(self._machine.deadline(), self.uart.deadline(), parked, self._reset_at)
+
+    def pace(self, *, real: bool) -> None:
+        """From now on bytes of a console line and answers take their time, or none."""
+        self.uart.paced = real and self._framing is CONSOLE
+        self._answer_s = ANSWER_S if real else 0.0
 
     def reboot(self, off_s: float = 0.0) -> None:
         """Cut the power; ring, cache and whatever was on its way are lost."""
@@ -292,7 +311,13 @@ class ManagedDevice:
                 return
             del self._cache[request.key]
         try:
+            if (code := self.ills.refusal(now)) is not None:
+                raise Refused(code)
+            if (dip := self.ills.dips()) == "before":
+                raise Silent
             answer = self._do(request, now)
+            if dip:
+                raise Silent
         except Silent:
             self._machine.power_cut(RESET_OFF_S)
             return
@@ -373,7 +398,7 @@ class ManagedDevice:
         self._send(packet, now)
 
     def _send(self, packet: bytes, now: float) -> None:
-        pieces = [self._framing.encode(packet)]
+        pieces = [self._framing.encode(self.ills.packet(packet))]
         if trap := self.traps.sprung("chatter"):
             line = trap.value or f"[{now:.3f}] <inf> main: request {self.requests} served"
             pieces.insert(0, line.encode() + b"\r\n")
@@ -381,7 +406,7 @@ class ManagedDevice:
             now += 3.0 if trap.value is None else float(trap.value)
         if self.traps.sprung("duplicate_answer"):
             pieces *= 2
-        now = max(now + self.answer_s, self._busy_until)
+        now = max(now + self._answer_s, self._busy_until)
         for piece in pieces:
             self.uart.say(now, piece)
 
@@ -412,7 +437,7 @@ class ManagedDevice:
 
     def _settings_echo(self) -> Body:
         held = self.settings()
-        return {"settings": held, "crc": crc32(cbor.encode(held))}
+        return self.ills.settings({"settings": held, "crc": crc32(cbor.encode(held))})
 
     def _write_settings(self, body: Body) -> Body:
         wanted = body.get("settings")

@@ -462,14 +462,9 @@ def test_every_fault_of_a_managed_device_can_be_prepared_on_one():
                 faults.apply(device, name)
             except faults.UnfitFault:
                 unfit[kind].add(name)
-    assert unfit["shoe"] - unfit["shuffler"] == {
-        "freeze", "jam", "leave_inside", "miscount", "miscount_out", "no_recognition", "no_start",
-        "power_cut_out", "reboot_mid_cycle", "recovered_jam", "sort_mode", "stuck", "unreadable", "wear",
-    }  # fmt: skip
-    assert unfit["shuffler"] - unfit["shoe"] == {
-        "cut_unseen", "face_up", "misread", "overdraw", "power_cut_at_card", "read_twice", "sticks", "unseen",
-        "wrong_face",
-    }  # fmt: skip
+    assert unfit["shoe"] - unfit["shuffler"] >= {"leave_inside", "sort_mode", "no_start", "jam"}
+    assert unfit["shuffler"] - unfit["shoe"] >= {"misread", "cut_unseen", "sticks"}
+    assert not {"silent", "late_answer", "small_ring"} & (unfit["shoe"] | unfit["shuffler"])
 
 
 @pytest.mark.parametrize(
