@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from simulators.models.baccarat import Baccarat, Result
@@ -37,6 +37,7 @@ MAX_COMMAND = 16
 
 _SUIT = {"D": 1, "C": 2, "S": 3, "H": 4}
 _RANK = {rank: number for number, rank in enumerate("A23456789TJQK", 1)}
+_COMMANDS = {b"LK": "lock", b"EC": "clear-fault", b"GP": "confirm"}
 _TARGET = {"player": 0, "banker": 1, "burn": 2, "first_card": 4, "burn_count": 5}
 _WINNER = {"player": 1, "tie": 2, "banker": 4}
 
@@ -92,6 +93,12 @@ def parse_script(text: str) -> list[Step]:
     return steps
 
 
+def _name(command: bytes) -> str:
+    """The command as `cutcard send` names it."""
+    sort = "unlock" if command[3:7] == b"LK01" else _COMMANDS.get(command[3:5], "unknown")
+    return sort
+
+
 class AngelEye:
     """Reports every card that leaves `shoe`; with a `script` it sends that and greets nobody.
 
@@ -99,7 +106,7 @@ class AngelEye:
     that commands are checked over. `s_advances` False: the telegram after `S` carries the same sequence.
     `nak_gap` s lie between NAK and its code. `paced` False: no byte takes time.
 
-    Traps per command: silent, duplicate_answer, late_answer (value s, default 3), refuse (value NAK code).
+    Traps per command: silent, duplicate_answer, late_answer (value s, default 3), nak (value code).
     Per telegram: chatter (a stray byte run before it), drop_copy (value which ones), bit7_clear (of those
     with such data). Per copy: damage (its byte number value, the middle one when None, has every bit
     changed), lost_etx. Per card: reboot (value s off, once it was told), start_again (value of STARTS,
@@ -120,6 +127,7 @@ class AngelEye:
     ) -> None:
         self.shoe = shoe
         self.traps = Traps()
+        self.heard: Callable[[str], None] | None = None
         self._silence = Silence(self.traps)
         self.bcc_includes_stx = bcc_includes_stx
         self.busy = False
@@ -332,8 +340,11 @@ class AngelEye:
                 self._finish(NAK_NO_ETX, now)
         elif len(command) == end + 3:
             self._free_at = max(self._free_at, now + 2 * ANSWER_S)
-            refused = self.traps.sprung("refuse")
-            self._finish(int(refused.value or "21", 16) if refused else self._judge(command, end), now)
+            if self.heard is not None:
+                self.heard(_name(command))
+            trap = self.traps.sprung("nak")
+            nak = self._judge(command, end) if trap is None else int(trap.value or "21", 16)
+            self._finish(nak, now)
 
     def _judge(self, command: bytes, end: int) -> int | None:
         """Carry a whole command out; the NAK code when it is refused."""

@@ -154,7 +154,7 @@ class BeeTek:
         half = len(before) + len(text) // 2
         if trap is not None:
             self.cut_line(at + (half + 0.5) * byte_s, CUT_S if trap.value is None else float(trap.value))
-        if byte_s and self.uart.matches:
+        if byte_s:
             for number, byte in enumerate(data):
                 self._put(at + number * byte_s, bytes((byte,)))
         elif trap is not None:

@@ -9,18 +9,15 @@ FRAME_BITS = 10
 
 
 class Uart:
-    """8N1 at `line_rate` bit/s, the rate at which the host's port is taken to be.
+    """8N1 at `line_rate` bit/s, both ways at once. Pieces follow each other; one is there with its last byte.
 
-    A piece is there once its last byte is; pieces follow each other. Not `paced`: all is there at once, for
-    worlds that have no time to lose. `set_to` is the rate of the device's own port.
+    Not `paced`: all is there at once, for worlds that have no time to lose.
     """
 
     def __init__(self, line_rate: int, *, paced: bool = True) -> None:
         self.line_rate = line_rate
         self._into, self._out = Outbox(), Outbox()
-        self._paced = paced
-        self._set_to = line_rate
-        self._pace()
+        self.paced = paced
 
     @property
     def byte_s(self) -> float:
@@ -29,26 +26,11 @@ class Uart:
 
     @property
     def paced(self) -> bool:
-        return self._paced
+        return self._out.byte_s > 0
 
     @paced.setter
     def paced(self, paced: bool) -> None:
-        self._paced = paced
-        self._pace()
-
-    @property
-    def set_to(self) -> int:
-        return self._set_to
-
-    @set_to.setter
-    def set_to(self, rate: int) -> None:
-        self._set_to = rate
-        self._pace()
-
-    @property
-    def matches(self) -> bool:
-        """Whether both ends are set to the same rate."""
-        return self._set_to == self.line_rate
+        self._into.byte_s = self._out.byte_s = FRAME_BITS / self.line_rate if paced else 0.0
 
     def come(self, data: bytes, now: float) -> None:
         """The host begins to send `data`."""
@@ -56,10 +38,7 @@ class Uart:
 
     def heard(self, now: float) -> list[tuple[float, bytes]]:
         """What has come up to `now`, each piece with its time."""
-        came = self._into.arrivals(now)
-        if self.matches:
-            return came
-        return [(at, misheard(data, self.line_rate, self._set_to)) for at, data in came]
+        return self._into.arrivals(now)
 
     def say(self, at: float, data: bytes) -> None:
         """Begin to send `data` at `at`, or when what was begun before is through."""
@@ -67,22 +46,16 @@ class Uart:
 
     def said(self, now: float) -> list[bytes]:
         """The pieces that are through and nobody has fetched yet."""
-        pieces = self._out.pieces(now)
-        if self.matches:
-            return pieces
-        return [misheard(piece, self._set_to, self.line_rate) for piece in pieces]
+        return self._out.pieces(now)
 
     def deadline(self) -> float | None:
-        return earliest(self._into.deadline(), self._out.deadline())
+        into = self._into.deadline()
+        return self._out.deadline() if into is None else earliest(into, self._out.deadline())
 
     def clear(self) -> None:
         """What is under way either way is lost."""
         self._into.clear()
         self._out.clear()
-
-    def _pace(self) -> None:
-        self._into.byte_s = FRAME_BITS / self.line_rate if self._paced else 0.0
-        self._out.byte_s = FRAME_BITS / self._set_to if self._paced else 0.0
 
 
 def misheard(data: bytes, sent: int, read: int) -> bytes:

@@ -34,7 +34,8 @@ def test_smpmgr_lists_echoes_uploads_and_resets(tmp_path: Path) -> None:
     file.write_bytes(NEW)
     with desk() as bench:
         sim = bench.cutcard(
-            "sim", "managed-shoe", "--listen", f"pty:{port}", "--fault", "banner", "--fault", "no_parameters"
+            *("sim", "managed-shoe", "--listen", f"pty:{port}"),
+            *("--fault", "banner", "--fault", "no_parameters", "--fault", "pace:none"),
         )
         bench.until(lambda: len(sim.out) > 0)
         said = smpmgr(port, "image state-read", "os echo hello", f"image upload {file}", "image state-read")

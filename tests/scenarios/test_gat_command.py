@@ -48,7 +48,7 @@ def gat(capsys, monkeypatch):
 
 
 def device(*wanted: str, duration: float = 0.1, **options: Any) -> GatDevice:
-    made = gat_device(duration=duration, **options)
+    made = gat_device(duration=duration, paced=False, **options)
     for fault in wanted:
         faults.apply(made, fault)
     return made

@@ -172,7 +172,7 @@ def test_a_fault_it_cannot_have_is_refused(fault: str) -> None:
         faults.apply(bee_tek(), fault)
 
 
-@pytest.mark.parametrize("fault", ["alarm", "damage", "line_cut", "echo", "separator:none"])
+@pytest.mark.parametrize("fault", ["alarm", "warning", "line_cut", "echo", "separator:none"])
 def test_other_devices_have_none_of_these(fault: str) -> None:
     from simulators.wire.angel_eye import AngelEye
 
