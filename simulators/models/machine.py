@@ -69,6 +69,10 @@ class Traps:
         """Mend it: nothing under this name springs any more."""
         self._traps.pop(name, None)
 
+    def mend(self) -> None:
+        """Mend everything; what struck stays counted."""
+        self._traps.clear()
+
     def __contains__(self, name: str) -> bool:
         return name in self._traps
 

@@ -74,6 +74,11 @@ class World:
         self.places = dict(places)
         self._batch_of = {card: name for name, cards in batches.items() for card in cards}
 
+    def replace(self, batch: str, cards: Sequence[Card]) -> None:
+        """The old batch of this name has left the table, and `cards` were brought for it."""
+        self._batch_of = {card: name for card, name in self._batch_of.items() if name != batch}
+        self._batch_of |= dict.fromkeys(cards, batch)
+
     def census(self) -> dict[str, dict[str, int]]:
         """Cards by place and batch (`?` for a stranger), empty places left out. Raises CardsAstray."""
         found: dict[Card, str] = {}

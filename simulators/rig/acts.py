@@ -45,6 +45,10 @@ class Acts:
         """Everything from opening to closing."""
         raise NotImplementedError
 
+    def round(self) -> Script:
+        """One round, from the bets to the cards picked up."""
+        raise NotImplementedError
+
     def decide(self, wanted: bool) -> bool:
         """Whether somebody does something that his cards may call for."""
         made = wanted if self.made is None else self.made[len(self.decisions)]

@@ -16,7 +16,7 @@ from simulators.rig.dealer_poker import DeckPerRound
 from simulators.rig.dealer_two_batch import TwoBatches
 from simulators.rig.felt import Felt
 from simulators.rig.referee import custody_of
-from simulators.rig.steps import Count, Pause, Step, Stuck, Tap, Until
+from simulators.rig.steps import Count, Pause, Script, Step, Stuck, Tap, Until
 from simulators.rig.view import View
 
 SCRIPTS: dict[str, type[Acts]] = {
@@ -27,8 +27,8 @@ SCRIPTS: dict[str, type[Acts]] = {
     "deck-per-round": DeckPerRound,
 }
 """Who plays a table of each mode."""
-_RETRY = frozenset({"device_absent", "shuffler_busy", "shoe_busy", "stopping"})
-"""Refusals that only mean: not yet."""
+_RETRY = frozenset({"device_absent", "shuffler_busy", "shoe_busy", "stopping", "stopped"})
+"""Refusals that only mean: not yet, or not with this daemon."""
 _FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
 """Refusals that name what mends them: the event among `expected` that comes first."""
 
@@ -36,7 +36,8 @@ _FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
 class Dealer:
     """Plays `shoes` shoes. `made` are decisions that are taken whatever the cards say.
 
-    `unhurried` false saves time by resting once a round instead of after each card.
+    `unhurried` false saves time by resting once a round instead of after each card. `refused` is the answer
+    to the last tap that was refused.
     """
 
     def __init__(
@@ -64,6 +65,12 @@ class Dealer:
         self._step: Step = None
         self._wake: float | None = None
         self._script = self.acts.play()
+        self.refused: Mapping[str, Any] | None = None
+
+    def take_over(self, script: Script) -> None:
+        """From here on play by this script; what was about to be tapped or awaited is forgotten."""
+        self._script, self._step, self._wake, self._owed = script, None, None, 0.0
+        self._queued, self._retry, self.refused = [], None, None
 
     @property
     def quiet(self) -> bool:
@@ -115,7 +122,9 @@ class Dealer:
             return
         if answer["ok"]:
             return
-        tap = Tap(request["do"], {k: v for k, v in request.items() if k not in ("do", "id")})
+        args = {k: v for k, v in request.items() if k not in ("do", "id", "by")}
+        tap = Tap(request["do"], args, request.get("by", ""))
+        self.refused = answer
         self._tries += 1
         mends = _FIRST.get(answer["refused"])
         first = [Tap.of(text) for text in answer.get("expected", ()) if text.split()[0] == mends]
@@ -134,7 +143,8 @@ class Dealer:
 
     def _request(self, tap: Tap) -> dict[str, Any]:
         self._taps += 1
-        self._in_flight = {"do": tap.event, "id": f"{self._seed}/{self._taps}", **tap.args}
+        by = {"by": tap.by} if tap.by else {}
+        self._in_flight = {"do": tap.event, "id": f"{self._seed}/{self._taps}", **by, **tap.args}
         self._sent_at = self.view.seq
         return self._in_flight
 

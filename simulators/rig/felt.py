@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 from controller.table.profiles import CutPolicy, FirstCardPolicy, TableRules
@@ -10,7 +11,7 @@ from simulators.models.cards import Card, CuttingCard, Item, Stack, make_batch
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.reader import NATURAL, HoleCardReader
 from simulators.models.shoe import Shoe
-from simulators.models.shuffler import ShelfShuffler
+from simulators.models.shuffler import BatchShuffler
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.table import DiscardRack, Holder, Layout, World
 from simulators.rig.referee import BURN, STUB, Referee
@@ -65,7 +66,7 @@ class Felt:
             self.shoe = ContinuousShuffler(Random(f"{seed}/shoe"), decks=rules.decks, now=now)
         if shoe == STACK_SHOE:
             self.shoe = StackShoe(Random(f"{seed}/shoe"), now=now)
-        self.shuffler = ShelfShuffler(Random(f"{seed}/shuffler"), decks=rules.decks, now=now)
+        self.shuffler = BatchShuffler(Random(f"{seed}/shuffler"), decks=rules.decks, now=now)
         self.shuffler.settings["cards_per_deck"] = len(rules.deck)
         self.shoe_wire = _wire_of(self.shoe, shoe, rules.decks)
         self.shuffler_wire = ManagedShuffler(self.shuffler)
@@ -100,8 +101,10 @@ class Felt:
             "shuffler sleeve": self.shuffler.sleeve,
         }
         self.batch_of = {card: name for name, cards in batches.items() for card in cards}
+        self._world = World(batches, places)
+        self._brought = 1 + len(rules.batches) * rules.batch_size
         self.referee = Referee(
-            World(batches, places),
+            self._world,
             self.batch_of,
             plays_first_card=rules.first_card is FirstCardPolicy.PLAY_ONE_ROUND,
             alternates=not rules.alone,
@@ -206,6 +209,7 @@ class Felt:
     def look(self) -> bool:
         """Slide the dealer's first two cards into the reader, and back; whether its lamp tells a natural."""
         up, hole = (item for item in self.layout.places["dealer"][:2] if isinstance(item, Card))
+        self.referee.looked(up)
         result = self.reader.slide_in(up, hole)
         self.reader.take_out()
         return result == NATURAL
@@ -230,3 +234,41 @@ class Felt:
         """Lift the whole batch out of the rack into the hands; the cutting card is at hand again."""
         self.lift_rack(batch)
         self.layout.pick_up("aside")
+
+    # When something went wrong
+
+    def hold(self, items: Iterable[Item], batch: str) -> None:
+        """Take cards in hand, each to its batch; what belongs to none stays with `batch`. No cutting card."""
+        for item in items:
+            if isinstance(item, Card):
+                self.piles.setdefault(self.batch_of.get(item, batch), Stack()).add([item])
+
+    def empty_shuffler(self, batch: str) -> None:
+        """Open the shuffler, lift every card out, from its tray too, and close it: no jam is left."""
+        self.hold(self.shuffler.take().contents(), batch)
+        self.shuffler.open_door()
+        self.hold(self.shuffler.lift_out_by_hand().contents(), batch)
+        self.shuffler.close_door()
+
+    def empty_shoe(self, batch: str) -> None:
+        """Open the shoe, take every card out and close it."""
+        self.shoe.open_lid()
+        self.hold(self.shoe.remove_by_hand().contents(), batch)
+        self.shoe.close_lid()
+
+    def replace(self, batch: str) -> None:
+        """The batch's cards in hand and in the rack leave the table, and a new batch is brought."""
+        rules = self.rules
+        joker = JOKER in rules.deck
+        fresh = make_batch(rules.back(batch), rules.decks, self._brought, joker=joker)
+        self._brought += len(fresh)
+        if any(self.batch_of.get(item) == batch for item in self.rack.contents() if isinstance(item, Card)):
+            self.rack.take()
+        for machine in (self.shoe, self.shuffler):
+            kept = [card for card in machine.sleeve.give_cards() if self.batch_of.get(card) != batch]
+            machine.sleeve.add(kept)
+        for card in [card for card, name in self.batch_of.items() if name == batch]:
+            del self.batch_of[card]
+        self.batch_of |= dict.fromkeys(fresh, batch)
+        self._world.replace(batch, fresh)
+        self.piles[batch] = Stack(fresh)

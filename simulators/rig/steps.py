@@ -9,8 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tap:
+    """`by` is the role of somebody else than the dealer; without it he taps with every role."""
+
     event: str
     args: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
 
     @classmethod
     def of(cls, text: str) -> Tap:
