@@ -48,7 +48,8 @@ class Line:
         self._struck: Counter[str] = Counter()
         self._trapped = [self.traps]
         self._acts: list[tuple[Trap, Fault, Any]] = []
-        self._after: list[tuple[Fault, Any]] | None = None  # acts that wait until a command is served
+        self._hearing = False
+        self._after: list[tuple[Fault, Any]] = []  # acts that wait until a command is served
         self._out = Outbox()
         self._free_at = 0.0
         self._held: tuple[str, bytes] | None = None
@@ -146,7 +147,7 @@ class Line:
                     f"there is no command {step.command!r}{near(step.command, known)}; there are "
                     f"{', '.join(known)} and {ANY}"
                 )
-            self.device.heard = self.director.command  # type: ignore[attr-defined]
+            self.device.heard = self._hear  # type: ignore[attr-defined]
 
     @property
     def _gives_cards(self) -> bool:
@@ -164,10 +165,15 @@ class Line:
         fault, value = self._found(step)
         if fault.kind == "trap":
             self._lay(fault, value, 1)
-        elif fault.kind == "act" and self._after is not None:
+        elif fault.kind == "act" and self._hearing:
             self._after.append((fault, value))
         else:
             self._do(fault, value)
+
+    def _hear(self, command: str) -> None:
+        self._hearing = True
+        self.director.command(command)
+        self._hearing = False
 
     def _lay(self, fault: Fault, value: Any, at: int | None, chance: float | None = None) -> None:
         traps = menu.lay(fault, self._target(fault), value, at, chance=chance, random=self._draw())
@@ -204,8 +210,7 @@ class Line:
     def _move(self, now: float) -> None:
         self.device.advance(now)
         self._now = now
-        if self._faults:
-            self._look()
+        self._settle()
 
     def _next(self) -> float | None:
         fed = (at for step in self._waiting_to_be_fed() if (at := self._fed_at(step)) is not None)
@@ -220,6 +225,14 @@ class Line:
     def _fed_at(self, step: Step) -> float | None:
         at: float | None = self.machine.fed_at(step.card)  # type: ignore[attr-defined]
         return at
+
+    def _settle(self) -> None:
+        """After the device did anything."""
+        if self._faults:
+            self._look()
+        after, self._after = self._after, []
+        for fault, value in after:
+            self._do(fault, value)
 
     def _look(self) -> None:
         """Count the cards that have left."""
@@ -242,14 +255,9 @@ class Line:
             self._deaf_until = math.inf if trap.value is None else now + trap.value
         if now < self._deaf_until:
             return
-        pieces = self._bent(IN, data)
-        self._after = []
-        for _, piece in pieces:
+        for _, piece in self._bent(IN, data):
             self.device.receive(self._misheard(piece, self.baud, 1.0), now)
-        after, self._after = self._after, None
-        self._look()
-        for fault, value in after:
-            self._do(fault, value)
+        self._settle()
 
     # From the device
 
@@ -265,6 +273,7 @@ class Line:
             pieces = [said] if (said := self.device.transmit(now)) else []
         if not self._faults:
             return pieces
+        self._settle()
         for piece in pieces:
             self._carry(piece)
         return self._out.pieces(now)

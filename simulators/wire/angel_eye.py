@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from simulators.models.baccarat import Baccarat, Result
@@ -95,8 +95,7 @@ def parse_script(text: str) -> list[Step]:
 
 def _name(command: bytes) -> str:
     """The command as `cutcard send` names it."""
-    sort = "unlock" if command[3:7] == b"LK01" else _COMMANDS.get(command[3:5], "unknown")
-    return sort
+    return "unlock" if command[3:7] == b"LK01" else _COMMANDS.get(command[3:5], "unknown")
 
 
 class AngelEye:
@@ -112,6 +111,8 @@ class AngelEye:
     changed), lost_etx. Per card: reboot (value s off, once it was told), start_again (value of STARTS,
     before it). Per round: overdraw (value s until the button is pressed; None: until a host cancels).
     """
+
+    commands = ("lock", "unlock", "clear-fault", "confirm")
 
     def __init__(
         self,

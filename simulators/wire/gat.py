@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from xml.sax.saxutils import escape
 
 from simulators.models.machine import CannotDo, Traps
@@ -19,6 +20,7 @@ QUIET_S = 0.5
 """After so long without a byte half a request is forgotten."""
 _FLAGS = {REQUESTED: 0x01, CALCULATING: 0x09, FINISHED: 0x06, ERROR: 0x0C}
 _IDLE = 0x04
+_COMMANDS = {SQ: "status", LASQ: "last", LARQ: "results"}
 _SIZES = {SQ: (4, 4), LASQ: (4, 4), LARQ: (7, 7), IACQ: (5, 255)}
 
 
@@ -48,6 +50,8 @@ class GatDevice:
     asked for: level_error, nak.
     """
 
+    commands = ("status", "last", "results", "functions", "component")
+
     def __init__(
         self,
         verifier: Verifier,
@@ -60,6 +64,7 @@ class GatDevice:
     ) -> None:
         self.verifier = verifier
         self.traps = Traps()
+        self.heard: Callable[[str], None] | None = None
         self.requests = 0
         self.bad = 0
         self._silence = Silence(self.traps)
@@ -142,6 +147,9 @@ class GatDevice:
 
     def _request(self, request: bytes, now: float) -> None:
         self.requests += 1
+        if self.heard is not None:
+            what = "functions" if request[4:5] == b"G" else "component"
+            self.heard(_COMMANDS.get(request[0], what))
         if self._silence.covers(now):
             return
         at = now + ANSWER_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from zlib import crc32
 
 from simulators.models.dealing_machine import DealingMachine
@@ -20,6 +21,7 @@ TAKEN = 13
 """Bytes of the only frames the firmware takes."""
 BUSY, NO_CARDS, NOT_UNDERSTOOD = 1, 2, 3
 """Meanings of our own: the documents leave all error codes open."""
+_COMMANDS = {b"IN": "init", b"SH": "shuffle", b"D": "deal", b"A": "deal-each", b"XX": "off"}
 _REFUSALS = {"busy": BUSY, "cards": NO_CARDS}
 
 
@@ -35,6 +37,8 @@ class ReShuffled:
     answer), refuse (value the code).
     """
 
+    commands = tuple(_COMMANDS.values())
+
     def __init__(
         self,
         machine: DealingMachine,
@@ -47,6 +51,7 @@ class ReShuffled:
     ) -> None:
         self.machine = machine
         self.traps = Traps()
+        self.heard: Callable[[str], None] | None = None
         self._silence = Silence(self.traps)
         self.firmware = firmware
         self.crc_includes_hash = crc_includes_hash
@@ -107,6 +112,9 @@ class ReShuffled:
                 self._judge(frame, now)
 
     def _judge(self, frame: bytes, now: float) -> None:
+        if self.heard is not None:
+            word = frame[1:-1].partition(b"#")[0]
+            self.heard(_COMMANDS.get(word, _COMMANDS.get(word[:1], "unknown")))
         if self._silence.covers(now):
             return
         if self.echo:
