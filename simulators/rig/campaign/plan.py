@@ -12,8 +12,10 @@ from simulators.faults import FAULTS, UnfitFault
 from simulators.faults.script import ANY, Step, near
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
+from simulators.models.shoe import Shoe
+from simulators.rig.campaign.listening import wire_of
 from simulators.rig.campaign.result import Plan
-from simulators.rig.campaign.tables import KINDS, Kind, rules_of
+from simulators.rig.campaign.tables import KINDS, LISTENED, Kind, rules_of
 from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, STACK_SHOE, Felt
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD
 from simulators.wire.device import WireDevice
@@ -94,6 +96,9 @@ MOMENTS: Mapping[str, tuple[str, ...]] = {
 """Triggers of faults that cannot have every one."""
 
 
+ALL: Mapping[str, Kind] = {**KINDS, **LISTENED}
+
+
 class UnknownFault(ValueError):
     """Nothing of this name can go wrong at a table: one line for people."""
 
@@ -108,7 +113,7 @@ def chosen(text: str) -> tuple[str, ...] | None:
         if name not in known:
             nearest = near(name, sorted({*known, "all", "none"}))
             raise UnknownFault(f"--faults {text!r}: there is no fault {name!r}{nearest}")
-        if not any(_fitting(table, (name,)) for table in KINDS):
+        if not any(_fitting(table, (name,)) for table in ALL):
             raise UnknownFault(f"--faults {text!r}: at no table of a campaign can {name!r} strike")
     return names
 
@@ -116,10 +121,11 @@ def chosen(text: str) -> tuple[str, ...] | None:
 def draw(seed: str, first: int, shoes: int, faults: tuple[str, ...] | None = None) -> Plan:
     """The table that is opened with shoe number `first` and plays `shoes`; `faults` as from `chosen`."""
     random = Random(f"{seed}/{first}/plan")
-    table = random.choices(list(KINDS), [kind.weight for kind in KINDS.values()])[0]
-    driver = KINDS[table].devices.get("shoe", MANAGED_SHOE)
+    table = random.choices(list(ALL), [kind.weight for kind in ALL.values()])[0]
+    driver = ALL[table].devices.get("shoe", MANAGED_SHOE)
     steps = tuple(_steps(table, shoes, faults, random))
-    return Plan(table, rules_of(table), driver, f"{seed}/{first}", shoes, steps, first)
+    rules = None if table in LISTENED else rules_of(table)
+    return Plan(table, rules, driver, f"{seed}/{first}", shoes, steps, first)
 
 
 def _steps(table: str, shoes: int, faults: tuple[str, ...] | None, random: Random) -> Iterator[Step]:
@@ -133,7 +139,7 @@ def _steps(table: str, shoes: int, faults: tuple[str, ...] | None, random: Rando
             continue
         device = random.choice(fitting[fault])
         value = VALUES[fault](random) if fault in VALUES else None
-        kind = KINDS[table]
+        kind = ALL[table]
         moment = _moment(fault, kind.devices.get(device, device), kind, shoes, random)
         yield Step(fault, value, device, **moment)
 
@@ -154,13 +160,18 @@ def _fitting(table: str, faults: tuple[str, ...] | None) -> Mapping[str, tuple[s
 
 @cache
 def _possible(table: str) -> Mapping[str, tuple[str, ...]]:
-    felt = Felt(rules_of(table), "", shoe=KINDS[table].devices.get("shoe", MANAGED_SHOE))
+    listened, driver = table in LISTENED, ALL[table].devices.get("shoe", MANAGED_SHOE)
+    wires: Mapping[str, WireDevice] = (
+        {"shoe": wire_of(driver, Shoe(Random(0)))}
+        if listened
+        else Felt(rules_of(table), "", shoe=driver).wires
+    )
     possible = {
-        name: tuple(device for device, wire in felt.wires.items() if _can_have(name, wire))
+        name: tuple(device for device, wire in wires.items() if _can_have(name, wire))
         for name in FAULTS
         if name not in ONLY_UPLOADS
     }
-    possible |= {name: (device,) for name, device in WHOLE.items()}
+    possible |= {} if listened else {name: (device,) for name, device in WHOLE.items()}
     return {name: devices for name, devices in possible.items() if devices}
 
 

@@ -15,10 +15,11 @@ class Plan:
     """One table: what is played there, from which seed, for how many shoes, and what goes wrong.
 
     `table` is the name of its kind, `shoe` the driver of its shoe, `first` the number of its first shoe.
+    Without `rules` there is a shoe alone, and a driver that listens to it.
     """
 
     table: str
-    rules: TableRules
+    rules: TableRules | None
     shoe: str = MANAGED_SHOE
     seed: str = ""
     shoes: int = 1

@@ -20,6 +20,7 @@ from pathlib import Path
 import simulators
 from simulators.faults import script
 from simulators.rig.campaign import plan as plans
+from simulators.rig.campaign.listening import Listening
 from simulators.rig.campaign.result import Failure, Outcome, Plan
 from simulators.rig.campaign.shrink import shortest
 from simulators.rig.campaign.summary import Found, Summary, replay_command
@@ -95,7 +96,7 @@ def play(plan: Plan, directory: Path) -> Outcome:
     home = directory / str(plan.first)
     home.mkdir()
     try:
-        return Table(plan, home).play()
+        return (Listening(plan) if plan.rules is None else Table(plan, home)).play()
     except Exception as error:  # noqa: BLE001 - whatever it is: the campaign goes on, and tells it
         return Outcome(1, failures=[Failure(plan.first, _crash(error, home))])
     finally:

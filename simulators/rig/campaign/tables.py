@@ -79,10 +79,15 @@ KINDS: Mapping[str, Kind] = {
     "three-card-poker": _poker(4, "three-card-poker", {"shoe": STACK_SHOE} | SHUFFLER, 2),
 }
 
+LISTENED: Mapping[str, Kind] = {
+    "angel-eye": Kind(3, 1, {"shoe": "angel-eye"}, "listening", 0),
+    "bee-tek": Kind(2, 1, {"shoe": BEE_TEK}, "listening", 0),
+}
+"""Shoes without a table behind them (campaign/listening.py)."""
 
-@cache
-def rules_of(name: str) -> TableRules:
-    """The rules of one kind, judged as any table.toml is."""
+
+def text_of(name: str) -> str:
+    """The table.toml of one kind."""
     kind = KINDS[name]
     backs = (("A", "red"), ("B", "blue"))[: kind.batches]
     cards: dict[str, Any] = {"decks_per_batch": kind.decks}
@@ -94,7 +99,13 @@ def rules_of(name: str) -> TableRules:
         "cards": {**cards, "batch": [{"id": batch, "back": back} for batch, back in backs]},
         "devices": {role: {"driver": driver, "port": f"mem:{role}"} for role, driver in kind.devices.items()},
     }
-    made, problems = config.examine(to_toml(tree).encode())
+    return to_toml(tree)
+
+
+@cache
+def rules_of(name: str) -> TableRules:
+    """The rules of one kind, judged as any table.toml is."""
+    made, problems = config.examine(text_of(name).encode())
     if made is None:
         raise config.ConfigInvalid(name, problems)
     return made.rules

@@ -13,7 +13,7 @@ from controller.table.inputs import Hour
 from simulators.faults.script import Director, Step
 from simulators.hosts.line import Line
 from simulators.models.machine import CannotDo, Traps
-from simulators.rig.campaign.judge import Judge
+from simulators.rig.campaign.judge import TABLE, Judge
 from simulators.rig.campaign.result import Outcome, Plan
 from simulators.rig.campaign.store import DiskStore, disk_full
 from simulators.rig.stepped import DAY, HOUR, Stepped
@@ -72,6 +72,7 @@ class Table:
     """One table of a plan; its files lie in `directory`, which is the caller's."""
 
     def __init__(self, plan: Plan, directory: Path) -> None:
+        assert plan.rules is not None, "a device that nobody plays at has no table"
         self.plan = plan
         self._random = Random(f"{plan.seed}/table")
         self._own = [step for step in plan.steps if step.device in (DAEMON, POWER, DEALER)]
@@ -79,9 +80,11 @@ class Table:
         self._director = Director(self._strike)
         self._traps = Traps()
         self._fuse: int | None = None
+        self._jump = self._ahead = 0.0
         self._dies: float | None = None
         self._lines: dict[str, Line] = {}
         self.store = DiskStore(directory, Random(f"{plan.seed}/disk"))
+        assert plan.rules is not None, "a shoe alone is no table"
         self.world = Stepped(
             plan.rules, plan.seed, plan.shoes,
             shoe=plan.shoe, store=self.store, line=self._line, devices=self._watched,
@@ -101,7 +104,7 @@ class Table:
 
     def struck(self) -> Mapping[str, Counter[str]]:
         """What really happened, by device."""
-        return {name: line.struck for name, line in self._lines.items()} | {DAEMON: self._struck}
+        return {name: line.struck for name, line in self._lines.items()} | {TABLE: self._struck}
 
     # The plan
 
@@ -137,7 +140,7 @@ class Table:
                 self._power_off(float(step.value) if step.value else self._random.uniform(*OFF_S))
             case "clock_jump":
                 self._struck[step.fault] += 1
-                self._set_clock(float(step.value) if step.value else JUMP_S)
+                self._jump += float(step.value) if step.value else JUMP_S
             case _ if step.device == DEALER:
                 self.people.slip(step)
             case _:
@@ -151,9 +154,11 @@ class Table:
             host.device.advance(self.world.clock.now())
             host.device.machine.power_cut(seconds)
 
-    def _set_clock(self, seconds: float) -> None:
+    def _set_clock(self) -> None:
+        seconds, self._jump = self._jump, 0.0
+        self._ahead += seconds
         self.world.clock.set_wall(seconds)
-        self.world.service.handle([Hour(HOUR + round(seconds / 3600), DAY)])
+        self.world.service.handle([Hour(HOUR + round(self._ahead / 3600), DAY)])
 
     # Where it happens
 
@@ -237,6 +242,8 @@ class Table:
             return
         busy = world.step()
         self._director.advance(now)
+        if self._jump:
+            self._set_clock()
         while self._cards < world.felt.referee.cards:
             self._cards += 1
             self._director.card()
