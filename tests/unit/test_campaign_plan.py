@@ -60,6 +60,8 @@ def test_300_shoes_have_every_kind_of_table_and_most_kinds_of_fault() -> None:
 
 def test_every_step_fits_its_table() -> None:
     for made in PLANS:
+        if made.rules is None:
+            continue
         felt = Felt(made.rules, "", shoe=made.shoe)
         lines = {name: Line(wire, Random(0)) for name, wire in felt.wires.items()}
         for name, line in lines.items():
