@@ -112,6 +112,7 @@ class Felt:
             goes_on=rules.night,
             burn=rules.burn,
         )
+        self.referee.moment = lambda: len(self.shoe.happenings)
 
     @property
     def piles(self) -> dict[str, Stack]:
@@ -157,10 +158,16 @@ class Felt:
     def take_tray(self, batch: str) -> Stack:
         """Take the batch that the shuffler let out."""
         stack = self.shuffler.take()
-        report = self.shuffler.report
-        self.referee.released(stack.contents(), report.mode if report else "")
+        self.referee.released(stack.contents(), self._mode_of_tray())
         self.piles[batch] = stack
         return stack
+
+    def _mode_of_tray(self) -> str:
+        """What the completed cycle did with the cards that were let out last, whatever the machine forgot."""
+        happened = self.shuffler.happenings
+        token = next((h.data["token"] for h in reversed(happened) if h.kind == "let_out"), None)
+        reports = (h.data["report"] for h in reversed(happened) if h.kind == "cycle_completed")
+        return next((str(report.mode) for report in reports if report.token == token), "")
 
     def cut(self, batch: str, position: int) -> None:
         self.piles[batch].cut(position)

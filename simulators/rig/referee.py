@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from controller.table.profiles import Burn
@@ -15,13 +16,31 @@ STUB = "stub"
 """Places of the felt that are no hands: the burn card and the rest of a shoe both go to the rack."""
 
 
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A card that left the shoe: the `nth` of its hand in this round.
+
+    At that `moment` so many things had happened to the shoe.
+    """
+
+    card: Card
+    place: str
+    nth: int
+    moment: int
+
+    @property
+    def down(self) -> bool:
+        """Whether it lies face down: burned, of the stub, or the dealer's second."""
+        return self.place in (BURN, STUB) or (self.place == "dealer" and self.nth == 2)
+
+
 class Referee:
     """Counts what must never happen. `violations` are sentences, one a shoe and kind, oldest first.
 
     `alternates`: no batch may be in two shoes in a row. `cuts`: each is cut. `goes_on`: the rack that was
     shuffled in a round is dealt to its end, where elsewhere it finishes that round alone (R-35, casino nights
-    apart). Where `excused` says so, something is no violation. `drawn_to` is where each card went, and which
-    card of that hand it was in its round; `counts` is how often the controller's belief was compared.
+    apart). What is `excused` is no violation. `drawn_to` is where each card went; `counts` is how often the
+    controller's belief was compared.
     """
 
     def __init__(
@@ -39,7 +58,8 @@ class Referee:
         self.shoes: list[str] = []
         self.cards = 0
         self.counts = 0
-        self.drawn_to: list[tuple[str, int]] = []
+        self.drawn_to: list[Laid] = []
+        self.moment: Callable[[], int] = lambda: 0
         self.excused: Callable[[str, str], bool] = lambda _kind, _detail: False
         self._world = world
         self._batch_of = batch_of
@@ -127,7 +147,7 @@ class Referee:
             return
         self.cards += 1
         self._hands[place] += 1
-        self.drawn_to.append((place, self._hands[place]))
+        self.drawn_to.append(Laid(item, place, self._hands[place], self.moment()))
         if not self._burned and place != BURN:
             self.violation("burn missed", f"the first card went to {place}")
         self._burned = True

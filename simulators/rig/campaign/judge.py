@@ -21,7 +21,7 @@ from simulators.models.table import CardsAstray
 from simulators.rig.campaign.result import Counters, Failure
 from simulators.rig.campaign.store import DiskStore
 from simulators.rig.felt import BEE_TEK
-from simulators.rig.referee import BURN, STUB
+from simulators.rig.referee import Laid
 from simulators.rig.stepped import Stepped
 
 
@@ -35,6 +35,8 @@ class Excuse:
     why: str
 
 
+TABLE = "table"
+"""Under this device are counted the faults of the daemon and of the power."""
 EXCUSES = (
     Excuse(
         ("mixed batches", "unshuffled", "uncut"),
@@ -58,6 +60,8 @@ COUNTED_WRONG = frozenset(
 GAPS = frozenset({"gap_possible", "unjudged_gap_possible"})
 ADMITS_LOSS = frozenset({"events_lost", "shoe_rebooted", "stray_card", "cards_in_shoe"})
 """Facts and faults by which the controller says that it may have missed cards."""
+LOOK_AHEAD = 8
+"""So many cards in a row may be missing and the next one is still known for what it is."""
 NEVER = frozenset({"crashed", "machine_disagrees"})
 """Faults of the controller itself: no simulated device may bring them about."""
 
@@ -81,10 +85,11 @@ class Judge:
         self._excused: Counter[str] = Counter()
         self._owed: list[tuple[str, Excuse, Counter[str]]] = []
         self._read: list[tuple[int, Mapping[str, Any], bool]] = []
-        self._cards = 0
-        self._drawn: list[Mapping[str, Any]] = []
+        self._places = 0
+        self._drawn: list[tuple[int, Mapping[str, Any]]] = []
         self._happenings = 0
         self._admits = False
+        self._uncertain: set[str] = set()
         self._hidden: dict[str, int] = {}
         self._counted: dict[str, int] = {}
         self._seq = 0
@@ -97,12 +102,13 @@ class Judge:
         """The number of the shoe that is on the table."""
         return self._first + max(len(self._world.felt.referee.shoes) - 1, 0)
 
-    def failed(self, what: str) -> None:
+    def failed(self, what: str, shoe: int | None = None) -> None:
         """The same failure is told once a shoe."""
-        key = f"{self.shoe} {what.partition(':')[0]}"
+        shoe = self.shoe if shoe is None else shoe
+        key = f"{shoe} {what.partition(':')[0]}"
         if key not in self._known:
             self._known.add(key)
-            self.failures.append(Failure(self.shoe, what))
+            self.failures.append(Failure(shoe, what))
 
     # Moments
 
@@ -160,7 +166,8 @@ class Judge:
         for what in self._world.felt.referee.violations:
             self.counters.invariant_violations += 1
             self.counters.cards_lost += ": cards lost: " in what
-            self.failed(what.partition(": ")[2])
+            shoe, _, text = what.removeprefix("shoe ").partition(": ")
+            self.failed(text, self._first + max(int(shoe) - 1, 0))
 
     # Facts and lines
 
@@ -173,6 +180,7 @@ class Judge:
                 self._gap(f"fact {entry.seq} follows fact {self._seq}")
             self._seq = entry.seq
             kind = fact.kind
+            self._admits |= bool(self._uncertain)
             if kind == "card_drawn" and fact.source == shoe:
                 self._read.append((entry.seq, fact.whole, fact.data.get("card") is not None))
             elif kind in GAPS and fact.source == shoe:
@@ -180,9 +188,12 @@ class Judge:
             elif kind == "fault_latched":
                 code = fact.data["code"]
                 self.codes[code] += 1
-                self._admits |= code in ADMITS_LOSS
+                if code in ADMITS_LOSS:
+                    self._uncertain.add(fact.data["fault"])
                 if code in NEVER:
                     self.failed(f"{code}: {fact.data.get('cause') or fact.data.get('detail') or ''}")
+            elif kind == "clear":
+                self._uncertain.discard(fact.data["fault"])
             elif kind in COUNTS and (batch := fact.data.get(COUNTS[kind])) is not None:
                 self._counted[batch] = entry.seq
 
@@ -207,28 +218,29 @@ class Judge:
         if world.rules.shoe is None:
             return
         happenings = world.felt.shoe.happenings
-        for happening in happenings[self._happenings :]:
-            if happening.kind == "drawn":
-                self._drawn.append(happening.data)
+        for at in range(self._happenings, len(happenings)):
+            if happenings[at].kind == "drawn":
+                self._drawn.append((at, happenings[at].data))
         self._happenings = len(happenings)
         lost, twice = 0, 0
-        truth = self._drawn[self._cards :]
         for seq, told, open_ in self._read:
-            skip = next((n for n, card in enumerate(truth[:8]) if _same(card, told)), None)
+            ahead = self._drawn[:LOOK_AHEAD]
+            skip = next((n for n, (_, card) in enumerate(ahead) if _same(card, told)), None)
             if skip is None:
                 twice += 1
                 continue
             lost += skip
-            self._check_leak(seq, self._cards + skip, open_=open_)
-            self._cards += skip + 1
-            truth = truth[skip + 1 :]
+            at, card = self._drawn[skip]
+            del self._drawn[: skip + 1]
+            laid = self._laid(at, card["face"])
+            if open_ and laid is not None and laid.down and not card["up"]:
+                self._leaked(f"fact {seq} names the card that lies face down at {laid.place}")
         self._read.clear()
-        absent = truth and not world.view.up >= {world.rules.shoe}
-        if truth and not (absent and final):
-            lost += len(truth)
-            self._cards += len(truth)
+        if self._drawn and not (final and world.rules.shoe not in world.view.up):
+            lost += len(self._drawn)
+            self._drawn.clear()
         excused = self._admits or self._unnumbered_loss()
-        self._admits = False
+        self._admits = bool(self._uncertain)
         if lost and not excused:
             self.counters.cards_lost += lost
             self.failed(f"cards lost: {lost} left the shoe and are no fact")
@@ -236,21 +248,27 @@ class Judge:
             self.counters.cards_counted_twice += twice
             self.failed(f"counted twice: {twice} card facts more than cards")
 
-    def _check_leak(self, seq: int, number: int, *, open_: bool) -> None:
-        """A burned card, one of the stub and the dealer's second card lie face down when they come."""
-        referee = self._world.felt.referee
-        if not open_ or number >= len(referee.drawn_to):
-            return
-        place, nth = referee.drawn_to[number]
-        down = place in (BURN, STUB) or (place == "dealer" and nth == 2)
-        if down and not self._drawn[number]["up"]:
-            self._leaked(f"fact {seq} names the card that lies face down at {place}")
+    def _laid(self, at: int, face: str | None) -> Laid | None:
+        """Where hands laid the card that the shoe saw as its happening `at`, if they took it."""
+        drawn_to, first = self._world.felt.referee.drawn_to, self._places
+        while first < len(drawn_to) and drawn_to[first].moment <= at:
+            first += 1
+        self._places = first
+        for index in range(first, min(first + LOOK_AHEAD, len(drawn_to))):
+            if face in (None, drawn_to[index].card.face):
+                self._places = index + 1
+                return drawn_to[index]
+        return None
 
     def _unnumbered_loss(self) -> bool:
         """A shoe that only talks: what its line loses nobody knows before the next count."""
-        world = self._world
-        shoe = world.rules.shoe or ""
-        return world.drivers.get(shoe) == BEE_TEK and self._struck()[shoe].total() > 0
+        struck = self._struck()
+        return any(self._talks(device) and what for device, what in struck.items())
+
+    def _talks(self, device: str) -> bool:
+        """Whether what struck at `device` makes a shoe that only talks lose what it has to say."""
+        shoe = self._world.rules.shoe
+        return self._world.drivers.get(shoe) == BEE_TEK and device in (shoe, TABLE)
 
     # Custody
 
@@ -261,8 +279,7 @@ class Judge:
             new = now - self._before.get(device, Counter())
             self._before[device] = Counter(now)
             hides = any(FAULTS[name].hides for name in new if name in FAULTS)
-            talker = self._world.drivers.get(device) == BEE_TEK and new.total() > 0
-            if hides or talker:
+            if hides or (self._talks(device) and new):
                 self._hidden = {batch.id: self._seq for batch in self._world.rules.batches}
 
     def _compare_custody(self) -> None:

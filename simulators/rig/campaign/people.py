@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from simulators.faults.script import Step
 from simulators.rig.campaign.go_on import GoOn
 from simulators.rig.stepped import Stepped
 
@@ -32,3 +33,7 @@ class People:
             return False
         world.dealer.take_over(GoOn(world, self._random, self._tried, self._seen).play())
         return True
+
+    def slip(self, step: Step) -> None:
+        """The moment of a slip has come."""
+        raise NotImplementedError(step.fault)

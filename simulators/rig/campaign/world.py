@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from controller.service import Commander
 from controller.table.inputs import Hour
@@ -14,6 +14,7 @@ from simulators.faults.script import Director, Step
 from simulators.hosts.line import Line
 from simulators.models.machine import CannotDo, Traps
 from simulators.rig.campaign.judge import TABLE, Judge
+from simulators.rig.campaign.people import People
 from simulators.rig.campaign.result import Outcome, Plan
 from simulators.rig.campaign.store import DiskStore, disk_full
 from simulators.rig.stepped import DAY, HOUR, Stepped
@@ -47,27 +48,6 @@ class Gone(BaseException):
         self.power = power
 
 
-class Helpers(Protocol):
-    """Who is called when nothing goes on, and what people do wrong."""
-
-    def help(self, world: Stepped) -> bool:
-        """Do what the table needs to go on; False when nobody knows a way on."""
-
-    def slip(self, step: Step) -> None:
-        """The moment of a slip has come."""
-
-
-class Nobody:
-    """Nobody comes."""
-
-    def help(self, world: Stepped) -> bool:
-        del world
-        return False
-
-    def slip(self, step: Step) -> None:
-        del step
-
-
 class Table:
     """One table of a plan; its files lie in `directory`, which is the caller's."""
 
@@ -89,7 +69,7 @@ class Table:
             plan.rules, plan.seed, plan.shoes,
             shoe=plan.shoe, store=self.store, line=self._line, devices=self._watched,
         )  # fmt: skip
-        self.people: Helpers = Nobody()
+        self.people = People(Random(f"{plan.seed}/people"))
         self.judge = Judge(self.world, self.store, self.struck, plan.first)
         self.restarts = 0
         self.stopped: str | None = None
