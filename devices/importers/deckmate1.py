@@ -14,6 +14,7 @@ from typing import Any
 
 YEAR_00, DATE_IMPOSSIBLE, TIME_IMPOSSIBLE = "year_00", "date_impossible", "time_impossible"
 CYCLES_WENT_BACK, NAME_NOT_KNOWN, UNREADABLE = "cycles_went_back", "name_not_known", "field_unreadable"
+LINE_END_MISSING = "line_end_missing"
 """Notes: what looks wrong about a record."""
 
 _BANNER = "shufflemasterdeckmateshuffler"
@@ -39,6 +40,7 @@ _BANNER_TEXT = re.compile(r"SHUFFLE\s*MASTER\s*DECK\s*MATE\s*SHUFFLER\W*", re.IG
 _SERIAL = re.compile(rf"serial\s*(?:number|no){_SEPARATOR}(.*)", re.IGNORECASE)
 _REPORT = re.compile(r"report\s*([TD])\s*[.:=]+\s*(.*)", re.IGNORECASE)
 _NUMBER = re.compile(rf"([a-z][a-z ./-]*?){_SEPARATOR}(-?\d{{1,18}})", re.IGNORECASE)
+_RUN_ON = re.compile(r"(?<=\d)(?=[A-Za-z]{2})")
 _FIELD = re.compile(r"(?<![a-z])(time|date|cyc(?:le)?s?|[pg])\s*[.:=]+\s*", re.IGNORECASE)
 _TIME = re.compile(r"(\d{1,2})\s*[:.=]\s*(\d{1,2})\s*[:.=]\s*(\d{1,2})")
 _DATE = re.compile(r"(\d{1,2})\s*[-/.]\s*(\d{1,2})\s*[-/.]\s*(\d{2}|\d{4})")
@@ -50,7 +52,7 @@ class Record:
     """One line. `time` and `date` (month-day-year) are the machine's, as it printed them, and prove nothing.
 
     `kind` is banner, title, serial, report_time, report_date, setting, event, total or unknown.
-    `cycles`, `p` and `g` are an event's Cyc, P and G.
+    `cycles`, `p` and `g` are an event's Cyc, P and G. Lines that run on have one `line` and `raw`.
     """
 
     line: int
@@ -107,13 +109,22 @@ def count_lines(text: str) -> int:
 
 
 def _records(number: int, raw: str) -> Iterator[Record]:
-    """A line is one record, or two when the banner of a start stands before it."""
+    """A line is one record; more when a banner stands before it, or where ends of lines are missing."""
     text = _UNPRINTED.sub("", raw).strip()
     if found := _BANNER_TEXT.search(text):
         yield Record(number, "banner", raw)
         text = text[found.end() :].strip()
     if text:
-        yield _record(Record(number, "unknown", raw), text)
+        yield from _run_on(Record(number, "unknown", raw), text)
+
+
+def _run_on(plain: Record, text: str) -> Iterator[Record]:
+    """Lines that run on are told apart where each of them is one that is known."""
+    parts = [_record(plain, part) for part in _RUN_ON.split(text)]
+    if len(parts) > 1 and all(part.kind != "unknown" for part in parts):
+        yield from (replace(part, notes=(*part.notes, LINE_END_MISSING)) for part in parts)
+    else:
+        yield _record(plain, text)
 
 
 def _record(plain: Record, text: str) -> Record:
@@ -130,7 +141,7 @@ def _record(plain: Record, text: str) -> Record:
         if name in _TOTALS:
             return replace(plain, kind="total", name=_TOTALS[name], value=value)
     if fields := _fields(text):
-        return _event(plain, text[: _first(text)], fields)
+        return _event(plain, text, fields)
     return plain
 
 
@@ -142,7 +153,8 @@ def _reported(plain: Record, which: str, text: str) -> Record:
     return replace(plain, kind="report_date", date=date, notes=notes)
 
 
-def _event(plain: Record, name: str, fields: dict[str, str]) -> Record:
+def _event(plain: Record, text: str, fields: dict[str, str]) -> Record:
+    name = text[: _first(text)]
     known = _EVENTS.get(_letters(name))
     notes: tuple[str, ...] = () if known else (NAME_NOT_KNOWN,)
     record = replace(plain, kind="event", name=known or _snake(name) or None)
@@ -152,6 +164,8 @@ def _event(plain: Record, name: str, fields: dict[str, str]) -> Record:
     if "date" in fields:
         date, more = _date(fields["date"])
         record, notes = replace(record, date=date), notes + more
+    if len(_FIELD.findall(text)) > len(fields):
+        notes += (UNREADABLE,)
     counts = {key: _count(fields[key]) for key in ("cyc", "p", "g") if key in fields}
     if None in counts.values():
         notes += (UNREADABLE,)

@@ -150,6 +150,39 @@ def test_line_ends_of_any_kind_and_a_missing_last_one(end: str, last: bool) -> N
     assert count_lines(text) == len(lines)
 
 
+EVENT_LINE = "Powered Up   :  Time:06:58:23,Date:04-24-18,P:243,G:224,Cyc:2982"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (EVENT_LINE + "Door Opened. Time:06:59:00,Date:04-24-18,Cyc:2983",
+         [("event", "powered_up", 2982), ("event", "door_opened", 2983)]),
+        (EVENT_LINE + "Power Ups = 89CDS Failures:0",
+         [("event", "powered_up", 2982), ("total", "power_ups", None), ("total", "cds_failures", None)]),
+        ("Serial Number: 00417Report T:10:02:39", [("serial", None, None), ("report_time", None, None)]),
+    ],
+)  # fmt: skip
+def test_lines_that_run_on_are_told_apart(text: str, found: list[tuple[str, str | None, int | None]]) -> None:
+    """An event must not get the time and the count of the next one."""
+    records = list(parse(text))
+    assert [(r.kind, r.name, r.cycles) for r in records] == found
+    assert {r.notes for r in records} == {("line_end_missing",)}
+    assert {(r.line, r.raw) for r in records} == {(1, text)}
+
+
+def test_values_that_stand_twice_in_a_line_are_noted() -> None:
+    record = one(EVENT_LINE + "?Door Opened. Time:06:59:00,Date:04-24-18,Cyc:2983")
+    assert (record.kind, record.notes) == ("event", ("field_unreadable",))
+
+
+def test_nul_bytes_anywhere_are_read_over() -> None:
+    spoilt = one("\0".join(EVENT_LINE))
+    assert (spoilt.name, spoilt.time, spoilt.cycles) == ("powered_up", "06:58:23", 2982)
+    assert spoilt.raw == "\0".join(EVENT_LINE)
+    assert one("Missing Card\0\0  = 2\x0001").value == 201
+
+
 def test_a_banner_in_front_of_a_line_is_a_record_of_its_own() -> None:
     both = list(parse("\x00SHUFFLE MASTER DECK MATE SHUFFLER  Serial Number: 7"))
     assert [(r.line, r.kind, r.value) for r in both] == [(1, "banner", None), (1, "serial", "7")]
