@@ -24,6 +24,7 @@ from simulators.faults.fault import UnfitFault
 
 LARGEST = 256 * 1024
 """Characters of a script; far more than anybody writes."""
+LISTED = "see cutcard sim --list-faults"
 TRIGGERS = ("card", "command", "chance", "time")
 ANY = "any"
 
@@ -168,7 +169,7 @@ def _step(entry: Any, known: Sequence[str]) -> Step:
     if "fault" not in values:
         raise ScriptError("it names no fault")
     if values["fault"] not in known:
-        raise ScriptError(f"there is no fault {values['fault']!r}{near(values['fault'], known)}")
+        raise ScriptError(f"there is no fault {values['fault']!r}{near(values['fault'], known)} ({LISTED})")
     return Step(**values)
 
 

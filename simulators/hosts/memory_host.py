@@ -49,7 +49,7 @@ class Endpoint:
 class MemoryHost:
     """Joins a device to its `endpoint`, which stays the same over `unplug` and `replug`."""
 
-    can = frozenset({"stream", "unplug", "other_node", "busy", "denied", "stall"})
+    can = CAN = frozenset({"stream", "unplug", "other_node", "busy", "denied", "stall"})
 
     def __init__(self, device: WireDevice, name: str = "") -> None:
         join(device, self)

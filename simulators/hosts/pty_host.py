@@ -22,6 +22,8 @@ class PtyHost:
     anything but a link. `replug()` gives the device a new pty behind the same name.
     """
 
+    CAN = frozenset({"stream", "unplug", "other_node", "busy", "denied", "stall"})
+
     def __init__(self, device: WireDevice, link: Path | str | None = None) -> None:
         join(device, self)
         self.device = device
@@ -64,9 +66,8 @@ class PtyHost:
 
     @property
     def can(self) -> frozenset[str]:
-        """Root may open what is forbidden."""
-        most = frozenset({"stream", "unplug", "other_node", "busy", "stall"})
-        return most if os.geteuid() == 0 else most | {"denied"}
+        """Not `denied` when this is root, who may open what is forbidden."""
+        return self.CAN - {"denied"} if os.geteuid() == 0 else self.CAN
 
     def fileno(self) -> int:
         """The master. It changes at every replug; OSError while unplugged."""

@@ -14,7 +14,7 @@ CLIENT_PENDING_LIMIT = 65536
 class TcpHost:
     """Listens on `host`:`port` (0: any free port) and takes up to `clients` connections, refusing more."""
 
-    can = frozenset({"stream", "unplug", "other_node", "half_open", "drop_clients"})
+    can = CAN = frozenset({"stream", "unplug", "other_node", "half_open", "drop_clients"})
 
     def __init__(
         self, device: WireDevice, host: str = "127.0.0.1", port: int = 0, *, clients: int = 4

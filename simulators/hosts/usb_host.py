@@ -48,6 +48,8 @@ class UsbHost:
     `neighbour` is the second keyboard, if any; whoever mixes the two up reads every key twice.
     """
 
+    CAN = frozenset({"unplug", "other_node", "busy", "denied", "stall", "halt", "overflow"})
+
     def __init__(self, device: PacketDevice, bus: UsbBus | None = None) -> None:
         join(device, self)
         self.device = device
@@ -69,8 +71,7 @@ class UsbHost:
 
     @property
     def can(self) -> frozenset[str]:
-        most = frozenset({"unplug", "other_node", "busy", "denied", "halt", "overflow"})
-        return most if self.device.kind in KEYBOARDS else most | {"stall"}
+        return self.CAN - {"stall"} if self.device.kind in KEYBOARDS else self.CAN
 
     @property
     def uri(self) -> str:

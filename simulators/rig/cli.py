@@ -72,31 +72,53 @@ def _speed(text: str, slowest: float = 1) -> float | None:
 
 
 def sim(
-    device: Annotated[str, typer.Argument(metavar="DEVICE", help="e.g. angel-eye, managed-shoe")],
+    device: Annotated[
+        str | None, typer.Argument(metavar="DEVICE", help="e.g. angel-eye, managed-shoe")
+    ] = None,
+    *,
     listen: Annotated[
-        str, typer.Option(metavar="pty:PATH|tcp:HOST:PORT|usb:DIRECTORY", help="where it appears")
-    ],
-    seed: Annotated[str, typer.Option(help="the same seed gives the same cards", metavar="S")] = "1",
+        str | None, typer.Option(metavar="pty:PATH|tcp:HOST:PORT|usb:DIRECTORY", help="where it appears")
+    ] = None,
+    seed: Annotated[
+        str, typer.Option(help="the same seed gives the same cards and chances", metavar="S")
+    ] = "1",
     fault: Annotated[
         list[str] | None, typer.Option(metavar="NAME[:VALUE][@N]", help="a prepared fault; may be repeated")
     ] = None,
     script: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="for a later version: not built yet")
+        Path | None,
+        typer.Option(metavar="FILE", help="faults with their moments, in YAML (docs/simulators.md)"),
     ] = None,
+    list_faults: Annotated[
+        bool, typer.Option("--list-faults", help="what can go wrong, with DEVICE or with any; then end")
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """One simulated device. A shoe plays rounds by itself in real time; a shuffler waits for commands.
 
     On usb:DIRECTORY it is seen by programs that are started with the variables printed as "env".
     """
+    from random import Random
+
+    from simulators.hosts.line import Line
     from simulators.rig import sim as device_sim
     from simulators.rig.live import ended_by_signals
 
-    if script is not None:
-        raise CommandError("--script is not built yet: without it a shoe plays rounds by itself")
+    if list_faults:
+        _list_faults(device, as_json=as_json)
+        return
+    if device is None or listen is None:
+        raise CommandError(
+            "say which device and where it appears: cutcard sim DEVICE --listen pty:PATH; devices are "
+            + ", ".join(device_sim.DEVICES)
+        )
     try:
         made = device_sim.make(device, seed, usb=listen.startswith("usb:"))
-        device_sim.prepare(made, fault or [])
-        host = device_sim.listen(made, listen)
+        line = Line(made, Random(f"{seed}/line"), name=device)
+        device_sim.prepare(line, fault or [])
+        if script is not None:
+            device_sim.follow(line, script, device)
+        host = device_sim.listen(line, listen)
     except device_sim.Misused as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -112,6 +134,17 @@ def sim(
         raise typer.Exit(FINE) from None
     finally:
         host.close()
+
+
+def _list_faults(device: str | None, *, as_json: bool) -> None:
+    from simulators.rig import fault_list
+    from simulators.rig import sim as device_sim
+
+    try:
+        found = fault_list.rows(device)
+    except device_sim.Misused as error:
+        raise CommandError(str(error)) from error
+    print(json.dumps({"faults": found}) if as_json else fault_list.as_text(found, devices=device is None))
 
 
 def replay(

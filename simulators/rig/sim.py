@@ -16,6 +16,7 @@ from controller.signals import WANTED
 from devices.registry import DriverError, fetch, index
 from firmware_bridge.clock import SystemClock
 from simulators import faults
+from simulators.faults import script
 from simulators.hosts.host import Host
 from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
@@ -143,18 +144,42 @@ def _make_theirs(device: str, seed: object) -> WireDevice:
 def prepare(device: WireDevice, wanted: Iterable[str]) -> None:
     """Set up faults given as NAME[:VALUE][@N]. Raises Misused naming the nearest fault."""
     for text in wanted:
-        name = text.partition("@")[0].partition(":")[0]
-        if name not in faults.FAULTS and name.isidentifier():
-            near, known = _near(name, faults.FAULTS), _list(faults.FAULTS)
-            raise Misused(f"there is no fault {name!r}{near}; there are {known}")
         try:
             faults.apply(device, text)
         except faults.UnfitFault as error:
             raise Misused(f"--fault {text}: {error}") from error
 
 
+def follow(line: Line, file: Path, device: str) -> None:
+    """Give the line the steps of a script. Raises Misused naming the step."""
+    try:
+        with file.open("rb") as source:
+            data = source.read(script.LARGEST + 1)
+        steps = script.read(data.decode())
+    except OSError as error:
+        raise Misused(f"--script {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError:
+        raise Misused(f"--script {file}: it is no text in UTF-8") from None
+    except script.ScriptError as error:
+        raise Misused(f"--script {file}: {error}") from error
+    for number, step in enumerate(steps, 1):
+        if step.device not in (None, device):
+            raise Misused(f"--script {file}: step {number}: {step.device!r} is not here, only {device}")
+        try:
+            line.add(step)
+        except faults.UnfitFault as error:
+            raise Misused(f"--script {file}: step {number}: {error}") from error
+
+
 def listen(device: WireDevice, where: str) -> Host:
     """The host at `where`. Raises Misused, or OSError when the place cannot be had."""
+    try:
+        return _listen(device, where)
+    except faults.UnfitFault as error:
+        raise Misused(f"--listen {where}: {error}") from error
+
+
+def _listen(device: WireDevice, where: str) -> Host:
     scheme, _, rest = where.partition(":")
     if scheme == "pty" and rest:
         return PtyHost(device, Path(rest))
