@@ -90,19 +90,8 @@ def test_shuffles_and_sorts_keep_the_cards(decks: int, shelves: int, seed: int):
     assert [card.face for card in new_deck_order(shuffled)] == [card.face for card in batch]
 
 
-SHOE_TRAPS = (
-    "unseen",
-    "read_twice",
-    "double_feed",
-    "overdraw",
-    "sticks",
-    "power_cut",
-    "cut_unseen",
-    "missing",
-)
-SHUFFLER_TRAPS = (
-    "leave_inside", "stuck", "jam", "recovered_jam", "freeze", "power_cut", "power_cut_out", "missing",
-)  # fmt: skip
+CARD_TRAPS = ("unseen", "read_twice", "double_feed", "overdraw", "sticks", "power_cut", "cut_unseen")
+CYCLE_TRAPS = ("leave_inside", "stuck", "jam", "recovered_jam", "freeze", "power_cut", "unreadable")
 
 
 class Table(RuleBasedStateMachine):
@@ -115,6 +104,8 @@ class Table(RuleBasedStateMachine):
         self.hands, self.other = Stack(red), Stack(blue)
         self.shoe, self.shuffler = Shoe(random), BatchShuffler(random)
         self.rack, self.layout = DiscardRack(), Layout(3)
+        self.shoe.traps.set("missing", 3)
+        self.shuffler.traps.set("missing", 3)
         self.world = World(
             {"A": red, "B": blue},
             {
@@ -131,16 +122,6 @@ class Table(RuleBasedStateMachine):
             return act(*args)
         except (CannotDo, ValueError):
             return None
-
-    @rule(trap=st.sampled_from(SHOE_TRAPS))
-    def shoe_goes_wrong(self, trap: str) -> None:
-        self.shoe.traps.clear(trap)
-        self.shoe.traps.set(trap, 1)
-
-    @rule(trap=st.sampled_from(SHUFFLER_TRAPS))
-    def shuffler_goes_wrong(self, trap: str) -> None:
-        self.shuffler.traps.clear(trap)
-        self.shuffler.traps.set(trap, 1)
 
     @rule(place=st.sampled_from(["box 1", "box 2", "dealer"]))
     def push_back(self, place: str) -> None:
@@ -167,19 +148,24 @@ class Table(RuleBasedStateMachine):
         self.hands.take_cutting_card()
         self.attempt(self.shuffler.load, self.hands)
 
-    @rule(seconds=st.floats(0, 60))
+    @rule(seconds=st.sampled_from([0.0, 1.0, 5.0, 15.0, 30.0, 60.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
         self.shuffler.advance(self.now)
         self.shoe.advance(self.now)
 
-    @rule()
-    def start(self) -> None:
+    @rule(trap=st.sampled_from(CYCLE_TRAPS))
+    def start(self, trap: str) -> None:
+        self.shuffler.traps.clear(trap)
+        self.shuffler.traps.set(trap, 1)
         self.token += 1
         self.attempt(self.shuffler.start, self.token.to_bytes(16))
 
-    @rule()
-    def release(self) -> None:
+    @rule(power=st.booleans())
+    def release(self, power: bool) -> None:
+        self.shuffler.traps.clear("power_cut_out")
+        if not power:
+            self.shuffler.traps.set("power_cut_out", 1)
         if self.shuffler.token is not None:
             self.attempt(self.shuffler.release, self.shuffler.token)
         self.hands.add(self.shuffler.take().give())
@@ -200,8 +186,10 @@ class Table(RuleBasedStateMachine):
         self.shoe.load(self.hands)
         self.shoe.close_lid()
 
-    @rule(place=st.sampled_from(["box 1", "box 2", "dealer"]))
-    def deal(self, place: str) -> None:
+    @rule(place=st.sampled_from(["box 1", "box 2", "dealer"]), trap=st.sampled_from(CARD_TRAPS))
+    def deal(self, place: str, trap: str) -> None:
+        self.shoe.traps.clear(trap)
+        self.shoe.traps.set(trap, 1)
         item = self.attempt(self.shoe.draw)
         if isinstance(item, Card):
             self.layout.deal(item, place)

@@ -254,6 +254,21 @@ def test_a_jam_that_comes_free_costs_time_and_sends_a_card_through_the_overflow(
     assert 27 in (out[0].serial, out[-1].serial), "the card that jammed comes first or last"
 
 
+def test_power_cut_at_any_second_finds_every_card_wherever_it_is() -> None:
+    for second in range(40):
+        shuffler = cycle("recovered_jam")
+        shuffler.traps.set("stuck", 1, 2)
+        shuffler.traps.set("leave_inside", 1, 3)
+        shuffler.advance(min(second, 30))
+        if shuffler.state == "done" and second > 33:
+            shuffler.traps.set("power_cut_out", 1)
+            shuffler.release(TOKEN)
+        shuffler.power_cut()
+        cards = list(shuffler.contents())
+        assert (len(cards), len(set(cards)), shuffler.state) == (52, 52, "loaded"), second
+        assert refused(shuffler.release, TOKEN) == "state"
+
+
 def test_power_lost_in_a_jam_leaves_every_card_inside() -> None:
     shuffler = cycle("recovered_jam", 1)
     shuffler.advance(14.0)
