@@ -111,7 +111,7 @@ class Referee:
                     "mixed batches", f"{' and '.join(names)} loaded in a round of {self.shoes[-1]}"
                 )
             return
-        if self._in_round:
+        if self._in_round and self._dealt:
             self.violation("swapped in a round", f"{' and '.join(names)} loaded before the round was over")
         self.shoes.append(names[0] if names else "?")
         self._burned, self._closing = self._burn is not Burn.EACH_LOAD, ""
