@@ -8,6 +8,7 @@ from simulators.models.cards import Card, Stack, make_batch
 from simulators.models.machine import Machine
 
 _TENS = frozenset("TJQK")
+POWER_OFF_S = 0.2
 NATURAL, NOT_NATURAL, ERROR = "natural", "not natural", "error"
 
 
@@ -15,7 +16,8 @@ class HoleCardReader(Machine):
     """The up card lies beside it, the hole card is slid in: then it looks by itself, and whenever asked to.
 
     Traps, counted per look: error (it cannot read), misread (it takes the hole card for another rank: value,
-    else ace for anything but an ace, which it takes for a nine).
+    else ace for anything but an ace, which it takes for a nine), power_cut (for value s, 0.2:
+    it sees nothing).
     """
 
     def __init__(self, *, now: float = 0.0, boot: int = 1) -> None:
@@ -24,8 +26,8 @@ class HoleCardReader(Machine):
         self.hole: Card | None = None
         self.player: RoundDealer | None = None
 
-    def slide_in(self, up: Card, hole: Card) -> str:
-        """Put both cards in place, instead of any before; what the reader sees."""
+    def slide_in(self, up: Card | None, hole: Card | None) -> str:
+        """Put the cards in place, instead of any before; what the reader sees."""
         self.up, self.hole = up, hole
         return self.look()
 
@@ -35,13 +37,16 @@ class HoleCardReader(Machine):
 
     def look(self) -> str:
         """One look: natural, not natural or error."""
+        if trap := self.traps.sprung("power_cut"):
+            self.power_cut(POWER_OFF_S if trap.value is None else float(trap.value))
+            return ERROR
         result = self._see()
         self._happen("looked", result=result)
         return result
 
     def _see(self) -> str:
         broken, wrong = self.traps.sprung("error"), self.traps.sprung("misread")
-        if self.up is None or self.hole is None or broken is not None:
+        if not self.powered or self.up is None or self.hole is None or broken is not None:
             return ERROR
         rank = self.hole.rank
         if wrong is not None:
