@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from random import Random
 
 import pytest
 
 from simulators.faults import FAULTS, script
+from simulators.faults.script import Step
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.campaign import plan
@@ -56,6 +58,20 @@ def test_300_shoes_have_every_kind_of_table_and_most_kinds_of_fault() -> None:
     assert len(planned) >= 50
     assert planned.keys() >= plan.WHOLE.keys()
     assert planned.total() / 300 > 1.5
+
+
+@pytest.mark.parametrize(
+    "table", ["two-batch-shoe-2-reader", "two-batch-shoe-2-bee-tek", "continuous-2-reader"]
+)
+def test_every_value_that_may_be_drawn_fits_every_device_that_may_have_the_fault(table: str) -> None:
+    felt = Felt(rules_of(table), "", shoe=KINDS[table].devices["shoe"])
+    for fault, draw in plan.VALUES.items():
+        for device in plan._possible(table).get(fault, ()):
+            for value in sorted({draw(Random(seed)) for seed in range(12)} - {None}):
+                if fault in FAULTS:
+                    MemoryHost(Line(felt.wires[device], Random(0), [Step(fault, value, device)]))
+                else:
+                    assert math.isfinite(float(value))
 
 
 def test_every_step_fits_its_table() -> None:

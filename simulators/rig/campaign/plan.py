@@ -62,15 +62,31 @@ def _word(*words: str) -> Draw:
     return lambda random: random.choice(words)
 
 
+def _maybe(draw: Draw) -> Draw:
+    """Now and then no VALUE: what the fault takes by itself."""
+    return lambda random: draw(random) if random.random() < 0.7 else None
+
+
 VALUES: Mapping[str, Draw] = {
-    "silent": _seconds(0.3, 20),
-    "late_answer": _seconds(0.1, 6),
-    "line_cut": _seconds(0.1, 2),
-    "reboot_mid_cycle": _seconds(0.1, 5),
+    **dict.fromkeys(("silent", "deaf", "busy_answers", "stall"), _seconds(0.3, 20)),
+    **dict.fromkeys(("unplug", "gone_and_back", "busy", "denied"), _maybe(_seconds(0.1, 60))),
+    **dict.fromkeys(("reboot", "reboot_mid_cycle", "power_cut_at_card"), _maybe(_seconds(0.1, 5))),
+    **dict.fromkeys(("late_answer", "delay", "line_cut", "second_reader"), _maybe(_seconds(0.05, 6))),
+    **dict.fromkeys(("power_cut", "power_dip"), _maybe(_seconds(0.1, 60))),
+    **dict.fromkeys(("stuck", "counted_twice", "missing", "extra", "unreadable"), _maybe(_whole(1, 3))),
+    "miscount": _maybe(_word("1", "-1", "2")),
+    "miscount_out": _maybe(_whole(1, 3)),
+    "sticks": _maybe(_seconds(1, 60)),
+    "latency": _maybe(_seconds(0.004, 0.3)),
     "leave_inside": _whole(1, 16),
-    "stuck": _whole(1, 3),
-    "counted_twice": _whole(1, 3),
+    "recovered_jam": _maybe(_whole(1, 4)),
+    "wear": _maybe(_word("0.02", "0.05", "0.2")),
     "wrong_back_card": _word("green", "blue", "red"),
+    "refuse": _maybe(_word(*"123456789")),
+    "brown_out": _maybe(_word("before", "after")),
+    "wrong_identity": _maybe(_word("serial", "product", "vendor", "class", "protocol")),
+    "settings_differ": _maybe(_word("crc", "decks", "mode")),
+    "clock_jump": _maybe(_word("-86400", "-3600", "-5", "5", "3600")),
     "separator": _word(*sorted(SEPARATORS)),
     "mode": _word(*sorted(MODES)),
     "unread": _word(*sorted(UNREAD)),
