@@ -380,6 +380,3 @@ class BatchShuffler(Machine):
         """Whatever lies in the machine is in no order that counts."""
         self._cards = self._ready + self._overflow + self._cards
         self._ready, self._overflow = [], []
-
-
-ShelfShuffler = BatchShuffler

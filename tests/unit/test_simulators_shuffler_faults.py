@@ -187,6 +187,21 @@ def test_where_the_cards_of_a_cycle_are() -> None:
     assert shuffler.fed_at(26) is None
 
 
+def test_a_cycle_that_has_the_number_of_the_last_one() -> None:
+    shuffler = cycle("same_cycle")
+    assert (shuffler.cycle, shuffler.happenings[-1].data["cycle"]) == (0, 0)
+    shuffler.advance(22.0)
+    assert shuffler.start(bytes(16)) == 1
+
+
+def test_a_completed_batch_whose_token_is_forgotten() -> None:
+    shuffler = cycle("forget_token")
+    shuffler.advance(22.0)
+    assert (kinds(shuffler)[-1], shuffler.state, shuffler.inside) == ("cycle_completed", "loaded", 52)
+    with pytest.raises(CannotDo, match="used before"):
+        shuffler.release(TOKEN)
+
+
 # Wear
 
 
