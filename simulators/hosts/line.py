@@ -121,6 +121,17 @@ class Line:
         self._out.clear()
         self._held = None
 
+    def mend(self) -> None:
+        """A technician was here: nothing laid on port, line or device goes wrong any more; settings stay."""
+        self.traps.mend()
+        self._deaf_until = self._stolen_until = -math.inf
+        self.baud, self.local_echo, self.latency = 1.0, False, 0.0
+        for undo in ("replug", "free", "flow"):
+            getattr(self._cable, undo, lambda: None)()
+        for bearer in (self.device, self.machine):
+            if (traps := getattr(bearer, "traps", None)) is not None:
+                traps.mend()
+
     def _found(self, step: Step) -> tuple[Fault, Any]:
         fault = menu.find(step.fault)
         return fault, menu.value_of(fault, self._target(fault), step.value)

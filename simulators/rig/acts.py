@@ -201,6 +201,9 @@ class Acts:
                 yield Until(lambda: not self.felt.shoe.locked, "the shoe to be unlocked")
             item = self.felt.draw(place)
             yield None
+            if self.felt.face_up:
+                yield from self.say_face_up()
+                continue
             if isinstance(item, CuttingCard) and place != STUB:
                 yield from self.say_where(place)
                 if self.view.phase == "shoe_end":
@@ -210,6 +213,11 @@ class Acts:
                 yield Pause(CARD_S)
                 return self.view.last_card or item.face
             return None
+
+    def say_face_up(self) -> Script:
+        """R-31: where no shoe tells that a card lay face up in it, the dealer does."""
+        if self.felt.rules.by_eye:
+            yield Tap("card_face_up")
 
     def say_where(self, place: str) -> Script:
         """In a hand after the initial deal only the dealer knows where the cutting card came out.

@@ -14,7 +14,7 @@ from simulators.models.shoe import Shoe
 from simulators.models.shuffler import BatchShuffler
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.table import DiscardRack, Holder, Layout, World
-from simulators.rig.referee import BURN, STUB, Referee
+from simulators.rig.referee import ASIDE, FACE_UP, STUB, Referee
 from simulators.wire.bee_tek import BeeTek
 from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
@@ -101,6 +101,7 @@ class Felt:
             "shuffler sleeve": self.shuffler.sleeve,
         }
         self.batch_of = {card: name for name, cards in batches.items() for card in cards}
+        self.face_up = False
         self._world = World(batches, places)
         self._brought = 1 + len(rules.batches) * rules.batch_size
         self.referee = Referee(
@@ -189,9 +190,17 @@ class Felt:
         self.shoe.close_lid()
 
     def draw(self, place: str) -> Item | None:
-        """Pull one item out of the shoe: to a box or the dealer, to the rack, the cutting card aside."""
+        """Pull one item out of the shoe: to a box or the dealer, to the rack, the cutting card aside.
+
+        A card that comes face up goes to the rack (R-31): `face_up` tells.
+        """
+        before = len(self.shoe.happenings)
         item = self.shoe.draw()
-        return None if item is None else self._lay(item, place)
+        self.face_up = place != STUB and any(
+            happening.kind == "drawn" and happening.data["up"]
+            for happening in self.shoe.happenings[before : before + 1]
+        )
+        return None if item is None else self._lay(item, FACE_UP if self.face_up else place)
 
     def take_stack(self, place: str) -> int:
         """What lies on the tray of a shoe that dispenses stacks goes to its place; how many cards."""
@@ -202,7 +211,7 @@ class Felt:
         self.referee.drawn(item, place)
         if isinstance(item, CuttingCard):
             self.layout.deal(item, "aside")
-        elif place in (BURN, STUB):
+        elif place in ASIDE:
             self.rack.put([item])
         else:
             self.layout.deal(item, place)

@@ -13,7 +13,9 @@ from simulators.models.table import CardsAstray, World
 
 BURN = "burn"
 STUB = "stub"
-"""Places of the felt that are no hands: the burn card and the rest of a shoe both go to the rack."""
+FACE_UP = "face up"
+ASIDE = (BURN, STUB, FACE_UP)
+"""Places of the felt that are no hands: burn card, rest of a shoe and a card face up in it go to the rack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +150,10 @@ class Referee:
         self.cards += 1
         self._hands[place] += 1
         self.drawn_to.append(Laid(item, place, self._hands[place], self.moment()))
-        if not self._burned and place != BURN:
+        if not self._burned and place not in (BURN, FACE_UP):
             self.violation("burn missed", f"the first card went to {place}")
-        self._burned = True
-        if place not in (BURN, STUB):
+        self._burned |= place != FACE_UP
+        if place not in ASIDE:
             self._to_a_hand(item, place)
         self._shuffled.discard(item)
         self._cut.discard(item)

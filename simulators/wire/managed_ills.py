@@ -24,7 +24,7 @@ IDENTITY: Mapping[str, Any] = {
 class Ills:
     """The traps of a device that is not well; `firmware` is the version it tells instead of its own.
 
-    Per request: refuse (value the code, 3), busy_answers (busy for value s, else from then on), brown_out
+    Per request: refuse (value the code, 3), busy_answers (busy for value s, else until it is mended), brown_out
     (value: before or after it is carried out). Per answer: wrong_sequence, stale_answer (what the answer
     before said, under the new number). Per identity: wrong_identity (value the key). Per settings:
     settings_differ (value crc, or a setting).
@@ -42,7 +42,7 @@ class Ills:
             return None
         if trap := self._traps.sprung("busy_answers"):
             self._busy_until = float("inf") if trap.value is None else now + float(trap.value)
-        if now < self._busy_until:
+        if now < self._busy_until and "busy_answers" in self._traps:
             return BUSY
         trap = self._traps.sprung("refuse")
         return None if trap is None else int(trap.value or DEFAULT)

@@ -36,6 +36,7 @@ class GoOn(Remedies):
     """`play` is a script for the dealer, to the end of the day."""
 
     def play(self) -> Script:
+        yield Pause(SETTLE_S)
         idle, before = 0, (-1, -1, -1)
         while True:
             yield None

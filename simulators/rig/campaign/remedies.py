@@ -119,6 +119,7 @@ class Remedies:
         self.felt.shuffler.settings["decks"] = self.rules.decks
         self.felt.shuffler.settings["cards_per_deck"] = len(self.rules.deck)
         if self.tried[code] > 1:
+            self.felt.shuffler.maintain()
             for machine in (self.felt.shuffler, self.felt.shoe, self.felt.reader):
                 machine.traps.mend()
         yield from ()
