@@ -66,7 +66,7 @@ FIELD = {
     "drop_copy": trap(
         "copies VALUE (1; also 23, 123, ...) of a telegram never come", "telegram", _ANGEL_EYE, _copies
     ),
-    "bit7_clear": trap("data bytes come without their top bit", "telegram with data", _ANGEL_EYE),
+    "top_bit_clear": trap("data bytes come without their top bit", "telegram with data", _ANGEL_EYE),
     "lost_etx": trap("the ETX of a copy is lost", "copy", _ANGEL_EYE),
     "sequence": setting(
         "the alphabet of sequence characters",

@@ -106,10 +106,10 @@ class AngelEye:
     `nak_gap` s lie between NAK and its code. `paced` False: no byte takes time.
 
     Traps per command: silent, duplicate_answer, late_answer (value s, default 3), nak (value code).
-    Per telegram: chatter (a stray byte run before it), drop_copy (value which ones), bit7_clear (of those
+    Per telegram: chatter (a stray byte run before it), drop_copy (value which ones), top_bit_clear (of those
     with such data). Per copy: damage (its byte number value, the middle one when None, has every bit
     changed), lost_etx. Per card: reboot (value s off, once it was told), start_again (value of STARTS,
-    before it). Per round: overdraw (value s until the button is pressed; None: until a host cancels).
+    before it). Per round: early_card (value s until the button is pressed; None: until a host cancels).
     """
 
     commands = ("lock", "unlock", "clear-fault", "confirm")
@@ -248,7 +248,7 @@ class AngelEye:
 
     def _send(self, code: str, data: bytes, now: float) -> float:
         """Queue a telegram; when its first copy begins."""
-        if data and code != "M" and self.traps.sprung("bit7_clear"):
+        if data and code != "M" and self.traps.sprung("top_bit_clear"):
             data = bytes(byte & 0x7F for byte in data)
         frame = telegram(self._alphabet[self._place], code, data)
         if code != "S" or self._s_advances:
@@ -291,7 +291,8 @@ class AngelEye:
             case "lock" if data["by"] == "key":
                 self._send("L", bytes((0x80 | data["locked"],)), at)
             case "drawn":
-                self._drawn(data["face"], at)
+                face = data["face"]
+                self._drawn(None if face is None or face[0] not in _RANK else face, at)  # a joker has no code
 
     def _drawn(self, face: str | None, at: float) -> None:
         if trap := self.traps.sprung("start_again"):
@@ -318,7 +319,7 @@ class AngelEye:
         begun = self._send("D", told, at)
         if result is not None:
             self._send("G", bytes((result_byte(result),)), at)
-            self._overdraws = self.traps.sprung("overdraw")
+            self._overdraws = self.traps.sprung("early_card")
         return begun
 
     def _seated(self, face: str) -> tuple[bytes, Result | None]:
