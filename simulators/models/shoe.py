@@ -73,7 +73,8 @@ class Shoe(Machine):
             raise CannotDo("locked", "the shoe is locked")
         if not self._items:
             return None
-        self._pull()
+        if self.traps or self._stuck_until is not None:
+            self._pull()
         item = self._items[0]
         if self._passed:
             self._items.popleft()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -134,6 +136,40 @@ def test_a_buffer_of_18_to_27_cards_is_refilled_when_8_are_left() -> None:
         assert card is not None
         made.put_in(Stack([card]))
     assert (min(waits), max(waits) < 18 + 10) == (9, True)
+
+
+TRAPS = (
+    "stuck",
+    "counted_twice",
+    "uncounted",
+    "overflow",
+    "double_feed",
+    "unseen",
+    "sticks",
+    "power_cut",
+    "missing",
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_hands_do_each_card_is_in_one_place(seed: int) -> None:
+    made, cards = machine()
+    random, lying = Random(seed), Stack()
+    acts: list[Callable[[], object]] = [
+        *[lambda: lying.add([made.draw()])] * 30,
+        *[lambda: made.put_in(lying)] * 4,
+        lambda: made.traps.set(random.choice(TRAPS), 1),
+        lambda: made.power_cut(random.choice([0.0, 1.0])),
+        lambda: made.start(random.randbytes(16)),
+        lambda: made.advance(made.now + random.choice([1.0, 30.0])),
+        lambda: (made.open_lid(), lying.add(made.remove_by_hand(random.randrange(60)).give())),
+        made.close_lid,
+    ]
+    for _ in range(300):
+        with suppress(CannotDo):
+            random.choice(acts)()
+        places = [*made.contents(), *lying.contents(), *made.sleeve.contents()]
+        assert (len(places), set(places)) == (52, set(cards))
 
 
 # The carousel
