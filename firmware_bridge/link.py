@@ -8,8 +8,10 @@ open command asked for is counted and told, and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from firmware_bridge.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Again:
 Input = Submit | Received | Tick | Lost | Again
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pending:
     submit: Submit
     left: int
@@ -147,7 +149,7 @@ class Pending:
     """It waits for `Again`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ended:
     """A key that was used: a reply after its end is late (held until then) or a duplicate."""
 
@@ -156,7 +158,7 @@ class Ended:
     held_until: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Link:
     """`window` commands may be open at once, `queue_limit` more may wait."""
 

@@ -7,7 +7,6 @@ shuffle of the rack or the gauge says where they are; a round settled without a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import args
@@ -18,6 +17,7 @@ from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.round import box
 from controller.table.state import Batch, Place, TableState
+from firmware_bridge.frozen import replace
 
 Data = Mapping[str, Any]
 

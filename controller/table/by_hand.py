@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import args
@@ -16,6 +15,7 @@ from controller.table.phases import Phase
 from controller.table.profiles import Discretionary, TableRules
 from controller.table.round import BURNED
 from controller.table.state import READY, Batch, Place, Proof, Shuffled, TableState
+from firmware_bridge.frozen import replace
 
 CHOICE = "13:69F-2.5(a)"
 NIGHT_DISCARDS = "13:47-20.22(g)6"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from controller.table.state import Place, TableState
+from firmware_bridge.frozen import replace
 
 
 def with_device(state: TableState, device: str, **changes: Any) -> TableState:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import args, continuous
@@ -16,6 +15,7 @@ from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Closing, Cycle, Ending, Place, TableState
 from devices.events import Sense
+from firmware_bridge.frozen import replace
 
 MANUAL = "manual-shoe"
 OUT_OF_USE = "La. 42:III-3106"

@@ -8,7 +8,6 @@ looked into. Which of them went back nobody tells: a face counts as outside only
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import by_hand, event_facts
@@ -21,6 +20,7 @@ from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Cycle, Fault, Place, Shoe, TableState
 from devices import events as ev
+from firmware_bridge.frozen import replace
 
 INSTEAD = "13:69F-2.21"
 REPLACED = {

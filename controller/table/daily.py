@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import args, opening, reader
@@ -13,6 +12,7 @@ from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import PREPARING, RESHUFFLING, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Batch, TableState
+from firmware_bridge.frozen import replace
 
 DAILY = "13:69E-1.10"
 DAY_H = 24

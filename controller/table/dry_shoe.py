@@ -6,7 +6,6 @@ At a casino night that is how a deck is dealt out, and nothing is wrong (13:47-2
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import args, by_eye, by_hand, stub
@@ -19,6 +18,7 @@ from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER
 from controller.table.state import Closing, Place, TableState
+from firmware_bridge.frozen import replace
 
 Data = Mapping[str, Any]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import (
@@ -54,6 +53,7 @@ from controller.table.state import (
     Shuffler,
     TableState,
 )
+from firmware_bridge.frozen import replace
 
 Data = Mapping[str, Any]
 

@@ -9,7 +9,6 @@ for ends it for the round. Nothing here depends on a card that players may not s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from controller.table import blackjack as bj
@@ -20,6 +19,7 @@ from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, PLAY, STRAY, box
 from controller.table.state import Dealt, Hand, Round, TableState
+from firmware_bridge.frozen import replace
 
 Data = Mapping[str, Any]
 TAPS = ("hit", "stand", "double", "split", "surrender", "insurance")

@@ -9,7 +9,6 @@ shows a card that was hidden as one (law 7).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import (
@@ -32,6 +31,7 @@ from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, HOLE, PLAY, STRAY, box, lies_down
 from controller.table.state import Dealt, Place, Round, TableState
+from firmware_bridge.frozen import replace
 
 Data = Mapping[str, Any]
 VOID = ("misdeal", "reader", "shoe_dry", "wrong_card", "other")

@@ -6,7 +6,6 @@ All of them begin with the dealer's first card. The round is over when each was 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table.args import Apply, Judge, Judged
@@ -14,6 +13,7 @@ from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.state import TableState
+from firmware_bridge.frozen import replace
 
 CLAUSE = "13:69F-2.18(a)"
 

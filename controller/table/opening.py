@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +25,7 @@ from controller.table.state import (
     Shuffled,
     TableState,
 )
+from firmware_bridge.frozen import replace
 
 STEPS: dict[str, tuple[Prep, Prep]] = {
     "inspect": (Prep.RECEIVED, Prep.INSPECTED),

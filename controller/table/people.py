@@ -7,7 +7,6 @@ may be acknowledged too, but only `clear` ends it (law 6).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table.args import Apply, Judge, Judged
@@ -16,6 +15,7 @@ from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, TableState
+from firmware_bridge.frozen import replace
 
 
 def may_clear(fault: Fault) -> tuple[Role, ...]:

@@ -7,7 +7,6 @@ once a round, with the deal finished and its side wagers settled, when the up ca
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import event_facts
@@ -19,6 +18,7 @@ from controller.table.profiles import TableRules
 from controller.table.round import DEALER
 from controller.table.state import TableState
 from devices import events as ev
+from firmware_bridge.frozen import replace
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
 
 LOOK = "13:69F-2.7(a)"

@@ -7,7 +7,6 @@ told only of wagers that were entered, and only by cards that everybody sees.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.table import args
@@ -18,6 +17,7 @@ from controller.table.phases import Phase
 from controller.table.profiles import MatchTerms, TableRules
 from controller.table.round import DEALER, box
 from controller.table.state import Cash, Round, TableState
+from firmware_bridge.frozen import replace
 
 MATCH, OVER_UNDER = "match-the-dealer", "over-under-13"
 BY_A_PLAYER_WITH_A_BASIC_WAGER, BY_WORD = "13:69F-2.23(c)", "13:69F-2.23(d)"

@@ -1,9 +1,12 @@
-"""The state of a table: the only truth (law 8). Frozen; made by `evolve` from facts alone."""
+"""The state of a table: the only truth (law 8). Frozen; made by `evolve` from facts alone.
+
+What has no slots is copied by `firmware_bridge.frozen.replace` at most facts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +14,7 @@ from controller.table.faults import Blocks
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED
+from firmware_bridge.frozen import replace
 
 
 class Place(StrEnum):
@@ -87,7 +91,7 @@ class Proof:
     how: Shuffled = Shuffled.MACHINE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """Custody of one batch: cards by place, always adding up to a whole batch once the table is open.
 
@@ -132,7 +136,7 @@ class Batch:
         return replace(self, cards=cards)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shuffler:
     """What the table knows of the shuffler. `counter` is the machine's hard cycle counter.
 
@@ -153,7 +157,7 @@ class Shuffler:
     started_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Dealt:
     """A card of the round: where it went, what it is, the number of its fact; `foreign` by its back."""
 
@@ -164,7 +168,7 @@ class Dealt:
     foreign: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hand:
     """A player's hand that is followed: its cards are those that went to `place`; it `wants` so many.
 
@@ -178,7 +182,7 @@ class Hand:
     split: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cash:
     """A match-the-dealer wager by word, with cash: accepted once both people confirmed it, 13:69F-2.23(d).
 
@@ -197,7 +201,7 @@ class Cash:
         return bool(self.dealer and self.supervisor)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Round:
     """`order` is where the cards of the initial deal go; `owed` that the dealer's second card comes late.
 
@@ -231,7 +235,7 @@ UNCERTAIN = ("events_lost", "shoe_rebooted")
 """Faults under which cards may have left the shoe unseen."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shoe:
     """The shoe cycle: `first_fact` is where it began, `drawn` counts what came out by card, "" for unread.
 
@@ -293,7 +297,7 @@ class Shoe:
         return self.drawn.get(face, 0) - self.unseen.get(face, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Device:
     """What was last journaled of a device; a driver resumes from here."""
 
@@ -321,7 +325,7 @@ class Pending:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fault:
     """A latched fault; its id is F and the number of the fact that latched it, `since`.
 
@@ -347,7 +351,7 @@ SEALS_KEPT = 64
 """Certificates remembered, newest last: each is good for one batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableState:
     """`seq` is the number of the last fact applied; it equals the journal's.
 
