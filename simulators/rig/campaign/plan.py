@@ -81,7 +81,7 @@ VALUES: Mapping[str, Draw] = {
     "leave_inside": _whole(1, 16),
     "recovered_jam": _maybe(_whole(1, 4)),
     "wear": _maybe(_word("0.02", "0.05", "0.2")),
-    "wrong_back_card": _word("green", "blue", "red"),
+    "wrong_back_card": _word("green"),
     "refuse": _maybe(_word(*"123456789")),
     "brown_out": _maybe(_word("before", "after")),
     "wrong_identity": _maybe(_word("serial", "product", "vendor", "class", "protocol")),
