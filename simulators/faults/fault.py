@@ -158,11 +158,11 @@ def hex_bytes(text: str | None) -> bytes | None:
 # Who can have it
 
 
-def machine(*kinds: type) -> Bearer:
-    """The machine itself, if it is one of these."""
+def machine(*kinds: type, but: tuple[type, ...] | type = ()) -> Bearer:
+    """The machine itself, if it is one of these, `but` not one of those."""
 
     def bearer(device: WireDevice) -> Any:
-        if not isinstance(device.machine, kinds):
+        if not isinstance(device.machine, kinds) or isinstance(device.machine, but):
             raise UnfitFault(f"only {_list(kinds)} can have this fault")
         return device.machine
 

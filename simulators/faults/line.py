@@ -21,6 +21,8 @@ from simulators.faults.fault import (
     trap,
     whole,
 )
+from simulators.wire.barcode_hid import BarcodeReader
+from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice
 
 Pieces = list[tuple[float, bytes]]
@@ -36,6 +38,13 @@ def line(device: WireDevice) -> Any:
     """The line itself."""
     if not hasattr(device, "cable"):
         raise UnfitFault("it is a fault of the line: put the device behind one (simulators.hosts.line.Line)")
+    return device
+
+
+def asked(device: WireDevice) -> Any:
+    """The line of a device that hears its host."""
+    if isinstance(line(device).device, BeeTek | BarcodeReader):
+        raise UnfitFault("it only talks, and hears no host")
     return device
 
 
@@ -127,11 +136,11 @@ LINE: dict[str, Fault] = {
         seconds_or(HELD_S),
         cable=STREAM,
     ),
-    "lose_request": trap("what the host sends does not reach the device", _REQUEST, line),
+    "lose_request": trap("what the host sends does not reach the device", _REQUEST, asked),
     "garble_request": trap(
-        "byte VALUE (any) of what the host sends is another one", _REQUEST, line, whole(None, 0)
+        "byte VALUE (any) of what the host sends is another one", _REQUEST, asked, whole(None, 0)
     ),
-    "deaf": trap("the device hears nothing any more, or for VALUE s", _REQUEST, line, seconds),
+    "deaf": trap("the device hears nothing any more, or for VALUE s", _REQUEST, asked, seconds),
     "latency": setting(
         "bytes come in batches, every VALUE (0.016) s",
         line,
@@ -139,7 +148,7 @@ LINE: dict[str, Fault] = {
         seconds_or(0.016),
         cable=STREAM,
     ),
-    "local_echo": setting("the host hears its own bytes", line, put(local_echo=True), cable=STREAM),
+    "local_echo": setting("the host hears its own bytes", asked, put(local_echo=True), cable=STREAM),
     "wrong_baud": setting(
         "the host's port runs VALUE (2) times as fast as the device's",
         line,

@@ -75,14 +75,16 @@ SHOES = {
     "overdraw": trap("the next card is read too, and lies in the exit", "card", _SHOE),
     "sticks": trap("no card comes out for VALUE (3) s", "card", _SHOE, seconds),
     "power_cut_at_card": trap(
-        "a card leaves while the power goes for VALUE (0.2) s",
-        "card",
-        _SHOE,
+        "a card leaves, or is looked at, while the power goes for VALUE (0.2) s",
+        "card or look",
+        machine(Shoe, HoleCardReader),
         seconds,
         at="power_cut",
         hides=True,
     ),
-    "cut_unseen": trap("the cutting card passes unseen", "cutting card", _SHOE),
+    "cut_unseen": trap(
+        "the cutting card passes unseen", "cutting card", machine(Shoe, but=ContinuousShuffler)
+    ),
     "extra_card": trap("one card more leaves than was asked for", "stack", machine(StackShoe)),
 }
 """What happens at an exit."""
@@ -135,6 +137,10 @@ CYCLES = {
     ),
     "counted_twice": trap(
         "VALUE (1) of the cards that go back are counted twice", "return", _CONTINUOUS, whole(1)
+    ),
+    "uncounted": trap("VALUE (1) of the cards that go back are not counted", "return", _CONTINUOUS, whole(1)),
+    "no_slot": trap(
+        "VALUE (1) of the cards that go back find no slot yet", "return", _CONTINUOUS, whole(1), at="overflow"
     ),
 }
 """What happens inside."""

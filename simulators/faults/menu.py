@@ -97,5 +97,7 @@ def apply(device: WireDevice, text: str) -> None:
     fault = find(step.fault)
     value = value_of(fault, device, step.value)
     if step.nth is not None and fault.strike is not None:
-        raise UnfitFault(f"{fault.name} takes no @N; it is a {fault.kind}")
+        raise UnfitFault(
+            f"{fault.name} takes no @N; it is {'an act' if fault.kind == 'act' else 'a setting'}"
+        )
     lay(fault, device, value, step.nth)

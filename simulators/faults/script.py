@@ -24,6 +24,7 @@ from simulators.faults.fault import UnfitFault
 
 LARGEST = 256 * 1024
 """Characters of a script; far more than anybody writes."""
+DEEPEST = 20
 LISTED = "see cutcard sim --list-faults"
 TRIGGERS = ("card", "command", "chance", "time")
 ANY = "any"
@@ -97,13 +98,20 @@ def from_text(text: str) -> Step:
 class _Loader(yaml.BaseLoader):
     """YAML of plain words: no anchors, no tags, no key twice."""
 
+    depth = 0
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise ScriptError(f"line {event.start_mark.line + 1}: anchors (& and *) are not allowed")
         if getattr(event, "tag", None) not in (None, "!"):
             raise ScriptError(f"line {event.start_mark.line + 1}: tags (!) are not allowed")
-        return super().compose_node(parent, index)
+        if self.depth == DEEPEST:
+            raise ScriptError(f"line {event.start_mark.line + 1}: it is nested too deep")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
@@ -121,8 +129,6 @@ def tree(text: str) -> Any:
         return yaml.load(text, _Loader)  # noqa: S506 - a loader of plain words
     except ScriptError:
         raise
-    except RecursionError:
-        raise ScriptError("it is nested too deep") from None
     except (yaml.YAMLError, ValueError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f"line {mark.line + 1}: "

@@ -22,6 +22,7 @@ from simulators.wire.uart import misheard
 LEAVING = frozenset({"drawn", "dealt"})
 """The happenings by which a machine gives a card out."""
 RATE = 1000
+_A = {"trap": "a trap", "setting": "a setting", "act": "an act"}
 
 
 class Line:
@@ -143,7 +144,7 @@ class Line:
         alone = step.command is None and step.nth is not None
         if (alone or step.chance is not None) and not fault.occasion:
             raise UnfitFault(
-                f"{fault.name} has no occasions, so no nth (@N) and no chance: it is a {fault.kind}"
+                f"{fault.name} has no occasions, so no nth (@N) and no chance: it is {_A[fault.kind]}"
             )
         if step.card is not None and not self._gives_cards:
             raise UnfitFault(f"{fault.name} at a card: no cards come out of this device")
@@ -306,7 +307,7 @@ class Line:
         if how == "reorder":
             self._put([(0.0, before)])
         if again := self.traps.sprung("duplicate"):
-            self.later(again.value, lambda: self._put(pieces))
+            self._put(pieces) if not again.value else self.later(again.value, lambda: self._put(pieces))
 
     def _hold(self, name: str, data: bytes, seconds: float) -> None:
         self._held = held = (name, data)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 from simulators.faults import FAULTS, Fault, UnfitFault
 from simulators.faults.menu import LAYERS
+from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.tcp_host import TcpHost
 from simulators.hosts.usb_host import UsbHost
@@ -47,10 +49,8 @@ def _row(fault: Fault, devices: dict[str, WireDevice]) -> dict[str, Any]:
 
 
 def _fits(fault: Fault, device: WireDevice) -> bool:
-    if fault.layer in ON_LINE:
-        return True
     try:
-        fault.bearer(device)
+        fault.bearer(Line(device, Random(0)) if fault.layer in ON_LINE else device)
     except UnfitFault:
         return False
     return True
@@ -75,14 +75,12 @@ def _counts(row: dict[str, Any]) -> str:
 
 
 def _who(row: dict[str, Any]) -> str:
-    names: list[str] = row.get("ports", row["devices"])
-    if len(names) == len(PORTS if "ports" in row else sim.DEVICES):
-        return "all"
-    if "ports" in row:
-        return f"all on {', '.join(names)}"
-    said = []
+    names, ports, said = row["devices"], row.get("ports", PORTS), []
+    if len(names) == len(sim.DEVICES):
+        said, names = ["all"], []
     for word, group in _GROUPS.items():
         if set(group) <= set(names):
             said.append(word)
             names = [name for name in names if name not in group]
-    return ", ".join([*said, *names])
+    where = "" if len(ports) == len(PORTS) else f" on {' and '.join(ports)}"
+    return ", ".join([*said, *names]) + where
