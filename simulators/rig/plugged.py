@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
@@ -12,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from simulators.faults.script import from_text, read
+from simulators.faults.script import Step, from_text, read
 from simulators.hosts.host import Host
 from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
@@ -31,10 +32,13 @@ class Errands:
     def __init__(self, what: str) -> None:
         self.bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._what = what
+        self._owner = 0
         self._wanted: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
 
     def ask(self, do: Callable[[], T], alive: Callable[[], bool]) -> T:
         """Wait until it is done; what it returned or raised. RuntimeError once its thread is not `alive`."""
+        if threading.get_ident() == self._owner:
+            return do()
         answer: Future[T] = Future()
         if alive():
             self._wanted.append((do, answer))
@@ -46,6 +50,7 @@ class Errands:
 
     def run(self) -> None:
         """In the owner's thread: do what is wanted."""
+        self._owner = threading.get_ident()
         with suppress(BlockingIOError):
             os.eventfd_read(self.bell)
         while self._wanted:
@@ -171,18 +176,19 @@ def plugged(
     name: str,
     *,
     seed: object = 1,
-    faults: Iterable[str] = (),
+    faults: Iterable[str | Step] = (),
     script: Path | str | None = None,
     listen: str = "pty",
     plays: bool = False,
 ) -> Iterator[Plugged]:
     """The device `name` until the block ends.
 
-    `faults` are written as for `cutcard sim --fault`, `script` is a file of them. `listen`: pty, tcp or usb,
-    or a place as for `cutcard sim --listen`. With `plays` somebody deals from it in real time, and puts back
-    what it lets out. Raises ValueError with one line for people, or OSError when the place cannot be had.
+    `faults` are written as for `cutcard sim --fault`, or are Steps; `script` is a file of them. `listen` is
+    pty, tcp or usb, or a place as for `cutcard sim --listen`. With `plays` somebody deals from it in real
+    time, and puts back what it lets out. Raises ValueError with one line for people, or OSError when the
+    place cannot be had.
     """
-    steps = [from_text(fault) for fault in faults]
+    steps = [from_text(fault) if isinstance(fault, str) else fault for fault in faults]
     steps += [] if script is None else read(Path(script).read_text())
     with ExitStack() as stack:
         device = sim.make(name, seed, usb=listen.startswith("usb"), plays=plays)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from simulators.rig.plugged import Plugged
+    from simulators.rig.scenario import Scenario
     from simulators.rig.tables import LiveTable, Table, VirtualTable
 
+SCENARIO = ".cutcard.yaml"
 DeviceFactory = Callable[..., "Plugged"]
 TableFactory = Callable[..., "LiveTable"]
 VirtualTableFactory = Callable[..., "VirtualTable"]
@@ -81,3 +84,49 @@ def cutcard_virtual_table(request: pytest.FixtureRequest) -> VirtualTableFactory
         return virtual_table(table, home=request.path.parent, **options)
 
     return make
+
+
+# Scenarios
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Each file `*.cutcard.yaml` is one test."""
+    if file_path.name.endswith(SCENARIO):
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return None
+
+
+class ScenarioFile(pytest.File):
+    def collect(self) -> Iterator[ScenarioItem]:
+        from simulators.rig.scenario import ScenarioError, load
+
+        try:
+            scenario = load(self.path)
+        except ScenarioError as error:
+            raise self.CollectError(str(error)) from None
+        yield ScenarioItem.from_parent(self, name=self.path.name.removesuffix(SCENARIO), scenario=scenario)
+
+
+class ScenarioItem(pytest.Item):
+    def __init__(self, *, scenario: Scenario, **options: Any) -> None:
+        super().__init__(**options)
+        self.scenario = scenario
+
+    def runtest(self) -> None:
+        from simulators.rig.staging import play
+
+        if wrong := play(self.scenario):
+            raise OtherwiseError("\n".join(wrong))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """A report for people; of an error in our own code everything is shown."""
+        if isinstance(excinfo.value, OtherwiseError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.scenario.about
+
+
+class OtherwiseError(Exception):
+    """A scenario came out otherwise than it expects; the text is the report."""

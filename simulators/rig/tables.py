@@ -13,7 +13,10 @@ from controller import config
 from controller.cli.client import ask
 from controller.render import entry_json
 from controller.table.profiles import TableRules
+from simulators.faults.script import near
 from simulators.rig import demo
+from simulators.rig.campaign.tables import KINDS
+from simulators.rig.campaign.tables import text_of as example
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.plugged import Errands
@@ -21,16 +24,29 @@ from simulators.rig.stepped import Stepped
 
 T = TypeVar("T")
 Table = Mapping[str, Any] | str | Path | None
-"""A table.toml, or sections of one that are laid over the demo's table; None is the demo's table."""
+"""A table.toml, the name of an example, or sections that are laid over the demo's table, which None is."""
+
+
+class NoSuchTable(ValueError):
+    """Neither a file nor an example: one line for people."""
 
 
 def text_of(table: Table, home: Path) -> str:
-    """The text of a table.toml; a path is taken from `home`. OSError when it cannot be read."""
-    if isinstance(table, str | Path):
-        return (home / table).read_text()
+    """The text of a table.toml; a path is taken from `home`. Raises NoSuchTable."""
     if table is None:
         return demo.TABLE
-    return demo.to_toml(_laid_over(tomllib.loads(demo.TABLE), table))
+    if isinstance(table, Mapping):
+        return demo.to_toml(_laid_over(tomllib.loads(demo.TABLE), table))
+    if str(table) in KINDS:
+        return example(str(table))
+    if not str(table).endswith(".toml"):
+        raise NoSuchTable(
+            f"there is no example {str(table)!r}{near(str(table), KINDS)}; or name a .toml file"
+        )
+    try:
+        return (home / table).read_text()
+    except OSError as error:
+        raise NoSuchTable(f"{table} cannot be read: {error.strerror}") from None
 
 
 def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +58,7 @@ def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, A
 
 
 def rules_of(text: str, name: str) -> tuple[TableRules, str]:
-    """The rules of a table.toml, and the driver of its shoe. Raises config.ConfigInvalid."""
+    """The rules of a table.toml called `name`, and the driver of its shoe. Raises config.ConfigInvalid."""
     asked, problems = config.examine(text.encode())
     if asked is None:
         raise config.ConfigInvalid(name, problems)
@@ -102,12 +118,16 @@ class LiveTable(_Facts):
         """What the referee saw that must never happen at a table."""
         return list(self._live.felt.referee.violations)
 
-    def play(self, until: Callable[[], bool] = lambda: False) -> None:
+    def play(self, until: Callable[[], object] = lambda: False) -> None:
         """The dealer plays on until `until()` holds, asked in the table's thread, or all shoes are dealt.
 
         Raises Stuck or DaemonGone, whose texts say where the play stands.
         """
-        self._do(lambda: self._live.run(until))
+        self._do(lambda: self._live.run(lambda: bool(until())))
+
+    def wait(self, until: Callable[[], object]) -> None:
+        """The dealer rests until `until()` holds. Raises DaemonGone when that takes too long."""
+        self._do(lambda: self._live.stand_by(lambda: bool(until())))
 
     def tap(self, event: str, **args: Any) -> dict[str, Any]:
         """One operator event from us; the answer, once its facts were heard. The dealer is not told."""
@@ -188,9 +208,9 @@ class VirtualTable(_Facts):
         """What the referee saw that must never happen at a table."""
         return list(self.felt.referee.violations)
 
-    def play(self, until: Callable[[], bool] | None = None) -> None:
+    def play(self, until: Callable[[], object] | None = None) -> None:
         """The dealer plays on until `until()` holds, or all shoes are dealt. Raises Stuck."""
-        self.stepped.run(until)
+        self.stepped.run(None if until is None else lambda: bool(until()))
 
     def tap(self, event: str, **args: Any) -> dict[str, Any]:
         """One operator event from us; the answer. The dealer is not told."""
@@ -227,7 +247,7 @@ def live_table(
 ) -> Iterator[LiveTable]:
     """A daemon on simulated devices, started; at the end it is stopped and must end well.
 
-    Raises config.ConfigInvalid, OSError, or DaemonGone.
+    Raises NoSuchTable, config.ConfigInvalid or DaemonGone.
     """
     with (
         demo.set_up(text_of(table, home), name=str(table)) as place,
@@ -244,6 +264,6 @@ def live_table(
 
 
 def virtual_table(table: Table = None, *, seed: object = 1, shoes: int = 1, home: Path) -> VirtualTable:
-    """Raises config.ConfigInvalid or OSError."""
+    """Raises NoSuchTable or config.ConfigInvalid."""
     rules, shoe = rules_of(text_of(table, home), str(table))
     return VirtualTable(rules, seed, shoes, shoe)

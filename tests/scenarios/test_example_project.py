@@ -29,9 +29,34 @@ def run(home: Path, *words: str) -> tuple[int, str]:
 
 def test_the_example_project_passes():
     code, said = run(EXAMPLE, "-v")
-    passed = re.findall(r"^(\S+)(?:::\S+)? PASSED", said, re.MULTILINE)
+    passed = re.findall(r"^(\S+?)(?:\.cutcard\.yaml)?::\S+ PASSED", said, re.MULTILINE)
     assert code == 0, said
-    assert {name.partition("::")[0] for name in passed} == {"test_pit_display.py"}
+    scenarios = {f"scenarios/{path.name.partition('.')[0]}" for path in (EXAMPLE / "scenarios").iterdir()}
+    assert len(scenarios) == 6
+    assert set(passed) == {"test_our_table.py", "test_pit_display.py", *scenarios}
+
+
+FAILS = """\
+about: A card that nobody foresaw
+table: two-batch-shoe-1
+faults:
+  - {fault: misread, device: shoe, card: 3}
+expect: {rounds: 1}
+"""
+
+
+def test_a_scenario_that_fails_reads_like_a_report_and_one_that_is_wrong_is_one_line(tmp_path):
+    (tmp_path / "fails.cutcard.yaml").write_text(FAILS)
+    (tmp_path / "wrong.cutcard.yaml").write_text("seed: 1\nshoe: 2\n")
+    code, said = run(tmp_path, "-W", "error", "--strict-markers", "--continue-on-collection-errors")
+    report = re.search(r"_ A card that nobody foresaw _+\n(.*?)\n=", said, re.DOTALL)
+    assert (code, report is not None) == (1, True), said
+    lines = report[1].splitlines()
+    assert re.fullmatch(r"rounds: expected 1, found \d+", lines[0])
+    assert lines[1] == ""
+    assert re.fullmatch(r"seed 1: .* at the table; what struck: misread 1", lines[2])
+    assert "wrong.cutcard.yaml:2: there is no key 'shoe'; did you mean 'shoes'?; there are about," in said
+    assert "Traceback" not in said
 
 
 def test_a_run_without_our_fixtures_imports_nothing_of_ours_but_the_plugin(tmp_path):
