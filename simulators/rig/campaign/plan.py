@@ -17,6 +17,7 @@ from simulators.rig.campaign.listening import wire_of
 from simulators.rig.campaign.result import Plan
 from simulators.rig.campaign.tables import KINDS, LISTENED, Kind, rules_of
 from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, STACK_SHOE, Felt
+from simulators.wire.angel_eye import SEQUENCES, STARTS
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD
 from simulators.wire.device import WireDevice
 
@@ -90,6 +91,13 @@ VALUES: Mapping[str, Draw] = {
     "separator": _word(*sorted(SEPARATORS)),
     "mode": _word(*sorted(MODES)),
     "unread": _word(*sorted(UNREAD)),
+    "pace": _word("real"),
+    "sequence": _word(*sorted(SEQUENCES)),
+    "start_again": _word(*STARTS),
+    "drop_copy": _maybe(_word("1", "2", "3", "12", "23", "123")),
+    "damage": _maybe(_whole(0, 20)),
+    "wrong_baud": _maybe(_word("0.5", "2", "4")),
+    **dict.fromkeys(("reboot_mid_round", "early_card"), _maybe(_seconds(0.1, 5))),
 }
 """Values by fault; without a row it gets none."""
 COMMANDS: Mapping[str, tuple[str, ...]] = {
