@@ -6,7 +6,6 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -50,7 +49,9 @@ class Line:
         self._trapped = [self.traps]
         self._acts: list[tuple[Trap, Fault, Any]] = []
         self._hearing = False
-        self._after: list[tuple[Fault, Any]] = []  # acts that wait until a command is served
+        self._after: list[
+            tuple[Fault, Any]
+        ] = []  # acts that wait until the device is through with what it does
         self._out = Outbox()
         self._free_at = 0.0
         self._held: tuple[str, bytes] | None = None
@@ -107,7 +108,7 @@ class Line:
         elif fault.kind == "setting":
             self._do(fault, value)
         else:
-            self.director.add(replace(step, time=0.0))
+            self._after.append((fault, value))
 
     def later(self, seconds: float, action: Callable[[], object]) -> None:
         self._order += 1
@@ -217,7 +218,8 @@ class Line:
     def deadline(self) -> float | None:
         if not self._faults:
             return self.device.deadline()
-        return earliest(self.device.deadline(), self._out.deadline(), self._next())
+        soon = self._now if self._after else None
+        return earliest(self.device.deadline(), self._out.deadline(), self._next(), soon)
 
     def _move(self, now: float) -> None:
         self.device.advance(now)

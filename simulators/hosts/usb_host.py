@@ -51,8 +51,8 @@ class UsbHost:
     CAN = frozenset({"unplug", "other_node", "busy", "denied", "stall", "halt", "overflow"})
 
     def __init__(self, device: PacketDevice, bus: UsbBus | None = None) -> None:
-        join(device, self)
         self.device = device
+        join(device, self)
         self.bus = bus or UsbBus()
         product, name = PRODUCTS[device.kind]
         make = keyboard if device.kind in KEYBOARDS else UsbDevice
