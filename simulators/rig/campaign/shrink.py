@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MOST_TRIES = 60
+MOST_TRIES = 40
 """Tables that are played again for one failure at most: what is left then is short enough."""
 
 
