@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from simulators.models.baccarat import Baccarat
-from simulators.models.cards import Card, CuttingCard, Stack
+from simulators.models.cards import RANKS, Card, CuttingCard, Stack
 from simulators.models.continuous import ContinuousShuffler
 from simulators.models.machine import CannotDo
 from simulators.models.shoe import Shoe
@@ -52,7 +52,7 @@ class SelfPlay:
         self.discards.put([item])
         if isinstance(item, CuttingCard):
             self._last_round = True
-        elif isinstance(item, Card):
+        elif isinstance(item, Card) and item.rank in RANKS:  # a joker has no part in the game
             _, result = self._game.take(item.rank)
             if result is not None:
                 self.rounds += 1

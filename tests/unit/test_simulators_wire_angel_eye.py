@@ -230,6 +230,12 @@ def test_self_play_tells_a_whole_shoe_and_the_next_one():
     assert shoe_two.startswith("PD")
 
 
+def test_a_joker_is_a_card_that_cannot_be_read_and_the_play_goes_on():
+    device = AngelEye(loaded(*hand("AS"), Card(2, "X", "X", "red"), *hand("3D 4C 5H 6S")))
+    SelfPlay(device.shoe, Random(5), pace=1.0)
+    assert meanings(device, 4.9) == ["S", "P", "Dc0b1", "Ec1", "d9193", "d91a4"]
+
+
 def test_faults_by_name():
     device = AngelEye(loaded())
     faults.apply(device, "silent:0.5@2")
