@@ -10,7 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import time
 from functools import partial
@@ -193,13 +193,13 @@ class Controller:
     def _turn(self, timeout: float | None) -> bool:
         """Wait for a letter, take all that came with it, and handle them as one commit."""
         letters: list[_Letter] = []
-        try:
-            letters.append(self._inbox.get(timeout=timeout) if timeout != 0 else self._inbox.get_nowait())
-            while len(letters) < BURST:
-                letters.append(self._inbox.get_nowait())
-        except queue.Empty:
-            pass
-        self._handle(letters)
+        if timeout != 0:
+            with suppress(queue.Empty):
+                letters.append(self._inbox.get(timeout=timeout))
+        while len(letters) < BURST and not self._inbox.empty():  # nobody else takes any
+            letters.append(self._inbox.get_nowait())
+        if letters:
+            self._handle(letters)
         if self._next_check is not None and self._clock.now() >= self._next_check:
             self._check_owners()
         if self._next_look is not None and self._clock.now() >= self._next_look:

@@ -86,10 +86,13 @@ def _free(name: str) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, bytes):
+    kind = type(value)
+    if kind is str or kind is int or value is None or kind is bool:
+        return value
+    if kind is bytes:
         return value.hex()
-    if isinstance(value, list | tuple):
+    if kind is list or kind is tuple:
         return [_jsonable(item) for item in value]
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {name: _jsonable(item) for name, item in value.items()}
     return value

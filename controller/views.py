@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from controller.access import who_may
 from controller.record import Entry
 from controller.render import utc
 from controller.service import Service
+from controller.table.inputs import OperatorEvent
 from controller.table.profiles import TableRules
 from controller.table.rules import accepts, expected, expected_taps
 from controller.table.state import TableState
@@ -26,10 +28,11 @@ def view(service: Service, what: str) -> Any:
         return [_timed(fault, times) for fault in faults(rules, state)]
     if what == "alarms":
         return [_timed(alarm, times) for alarm in alarms(rules, state)]
-    status = snapshot(rules, state)
+    taps = expected_taps(rules, state)
+    status = snapshot(rules, state, taps)
     return {
         **status,
-        "allowed_to": allowed_to(rules, state),
+        "allowed_to": allowed_to(rules, state, taps),
         "batches": {name: _batch_timed(batch, times) for name, batch in status["batches"].items()},
         "faults": [_timed(fault, times) for fault in status["faults"]],
         "alarms": [_timed(alarm, times) for alarm in status["alarms"]],
@@ -39,7 +42,9 @@ def view(service: Service, what: str) -> Any:
     }
 
 
-def allowed_to(rules: TableRules, state: TableState) -> dict[str, list[str]]:
+def allowed_to(
+    rules: TableRules, state: TableState, taps: Mapping[str, OperatorEvent]
+) -> dict[str, list[str]]:
     """Who may do what is expected: the same texts as in `expected`, each with its roles."""
     return {
         text: [
@@ -47,7 +52,7 @@ def allowed_to(rules: TableRules, state: TableState) -> dict[str, list[str]]:
             for role in who_may(tap.event)
             if accepts(rules, state, replace(tap, roles=frozenset({role})))
         ]
-        for text, tap in expected_taps(rules, state).items()
+        for text, tap in taps.items()
     }
 
 

@@ -248,10 +248,10 @@ def _again(link: Link, call_id: str, now: float) -> tuple[Link, list[Output]]:
 
 
 def _pass_time(link: Link, now: float) -> tuple[Link, list[Output]]:
-    if any(0 < e.held_until <= now for e in link.ended):
+    if [e for e in link.ended if 0 < e.held_until <= now]:
         freed = (replace(e, held_until=0.0) if e.held_until <= now else e for e in link.ended)
         link = replace(link, ended=tuple(freed))
-    if all(p.due > now for p in link.pending):
+    if not [p for p in link.pending if p.due <= now]:
         return link, []
     out: list[Output] = []
     pending: list[Pending] = []
@@ -299,5 +299,5 @@ def _forget(link: Link, key: Hashable) -> Link:
 
 
 def _end(link: Link, ended: Ended) -> Link:
-    kept = tuple(e for e in link.ended if e.key != ended.key)
+    kept = [e for e in link.ended if e.key != ended.key]
     return replace(link, ended=(*kept, ended)[-link.memory :])

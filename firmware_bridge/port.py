@@ -250,10 +250,10 @@ class Port:
         return busy
 
     def _pump(self, timeout: float, now: float, outputs: list[object]) -> bool:
-        due = self._due()
-        wait = timeout if due is None else min(timeout, due - now)
+        if timeout > 0 and (due := self._due()) is not None:
+            timeout = max(0.0, min(timeout, due - now))
         try:
-            data = self._transport.read(max(0.0, wait))
+            data = self._transport.read(timeout)
         except BridgeError as error:
             self._fail(error, outputs)
             return True

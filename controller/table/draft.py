@@ -171,10 +171,16 @@ GUARDS: dict[str, Callable[[TableRules, TableState], bool]] = {
 """The predicates that `phases.TRANSITIONS` names; each returns a real bool."""
 
 
+_LEADS = {
+    trigger: tuple(t for t in TRANSITIONS if t.trigger == trigger)
+    for trigger in sorted({t.trigger for t in TRANSITIONS})
+}
+
+
 def destination(rules: TableRules, state: TableState, trigger: str) -> Phase | None:
     """The phase that `trigger` leads to from here, or None when it leads nowhere else."""
-    for transition in TRANSITIONS:
-        if transition.trigger == trigger and state.phase in transition.sources:
+    for transition in _LEADS.get(trigger, ()):
+        if state.phase in transition.sources:
             if GUARDS[transition.guard](rules, state):
                 return transition.dest
     return None

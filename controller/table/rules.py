@@ -276,6 +276,12 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
 # --- what is expected instead ---
 
 
+_TAPS_IN = {
+    phase: tuple(dict.fromkeys(t.trigger for t in TRANSITIONS if t.tap and phase in t.sources))
+    for phase in Phase
+}
+
+
 def expected(rules: TableRules, state: TableState) -> tuple[str, ...]:
     """What may be tapped now, written as `do` takes it; empty while a device is awaited."""
     return tuple(expected_taps(rules, state))
@@ -285,7 +291,7 @@ def expected_taps(rules: TableRules, state: TableState) -> dict[str, OperatorEve
     """The same, each with a tap that is such a one."""
     gone = [f.id for f in state.faults if cause_gone(rules, state, f)]
     out = {f"clear fault={f}": OperatorEvent("clear", {"fault": f}, roles=ANYBODY) for f in gone}
-    for event in dict.fromkeys(t.trigger for t in TRANSITIONS if t.tap and state.phase in t.sources):
+    for event in _TAPS_IN[state.phase]:
         for shown, args in _examples(rules, state, event):
             tap = OperatorEvent(event, args, roles=ANYBODY)
             if accepts(rules, state, tap):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from controller.table import continuous, daily, hands, people, side_wagers, stub
@@ -12,8 +13,8 @@ from controller.table.rules import awaited, expected
 from controller.table.state import Fault, Place, TableState
 
 
-def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
-    """The `status` answer, as plain JSON values."""
+def snapshot(rules: TableRules, state: TableState, taps: Iterable[str] | None = None) -> dict[str, Any]:
+    """The `status` answer, as plain JSON values. `taps` are what is expected, where that is known already."""
     shoe, shuffler = state.shoe, state.shuffler
     return {
         "table": rules.table,
@@ -21,7 +22,7 @@ def snapshot(rules: TableRules, state: TableState) -> dict[str, Any]:
         "mode": rules.mode,
         "fact": state.seq,
         "phase": state.phase.value,
-        "expected": list(expected(rules, state)),
+        "expected": list(expected(rules, state) if taps is None else taps),
         "awaiting": awaited(rules, state) or _absent(rules, state),
         "shoe": {
             "number": shoe.number,

@@ -63,6 +63,8 @@ class Pending:
         del self._data[:count]
 
     def take(self) -> bytes:
+        if not self._data:
+            return b""
         data = bytes(self._data)
         self._data.clear()
         return data

@@ -82,15 +82,25 @@ class World:
     def census(self) -> dict[str, dict[str, int]]:
         """Cards by place and batch (`?` for a stranger), empty places left out. Raises CardsAstray."""
         found: dict[Card, str] = {}
-        counts: dict[str, Counter[str]] = {}
+        counts: dict[str, dict[str, int]] = {}
         for place, holder in self.places.items():
-            for item in holder.contents():
-                if isinstance(item, CuttingCard):
-                    continue
-                if item in found:
-                    raise CardsAstray(f"card {item.serial} is in {found[item]} and in {place}")
-                found[item] = place
-                counts.setdefault(place, Counter())[self._batch_of.get(item, "?")] += 1
+            cards = [item for item in holder.contents() if not isinstance(item, CuttingCard)]
+            before = len(found)
+            found |= dict.fromkeys(cards, place)
+            if len(found) < before + len(cards):
+                raise CardsAstray(self._twice())
+            if cards:
+                counts[place] = dict(Counter([self._batch_of.get(card, "?") for card in cards]))
         if missing := [card.serial for card in self._batch_of if card not in found]:
             raise CardsAstray(f"{len(missing)} cards are nowhere, the first has serial {missing[0]}")
-        return {place: dict(count) for place, count in counts.items()}
+        return counts
+
+    def _twice(self) -> str:
+        """Which card is in two places, for people."""
+        found: dict[Item, str] = {}
+        for place, holder in self.places.items():
+            for item in holder.contents():
+                if isinstance(item, Card) and item in found:
+                    return f"card {item.serial} is in {found[item]} and in {place}"
+                found[item] = place
+        raise AssertionError("no card is in two places")

@@ -84,8 +84,8 @@ class Dealer:
 
     def settled(self) -> bool:
         """Every event of the machines is a fact, and no command is pending."""
-        view, newest = self.view, self.felt.newest()
-        return not view.pending and view.seen == newest and len(view.up) == len(newest)
+        view, felt = self.view, self.felt
+        return not view.pending and len(view.up) == len(felt.wires) and view.seen == felt.newest()
 
     def turn(self, now: float) -> list[dict[str, Any]]:
         """Go on as far as the facts allow; requests to send, each with its key."""

@@ -295,5 +295,5 @@ def quiet_log() -> Log:
         structlog.ReturnLogger(),
         processors=[structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
-    )
+    ).bind()  # now, and not again at each call
     return log

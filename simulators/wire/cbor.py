@@ -60,7 +60,7 @@ def encode(value: Any) -> bytes:
         return value
     if isinstance(value, bytes):
         return _head(2, len(value)) + value
-    if isinstance(value, Mapping):
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - the first is much faster
         pairs = sorted([(encode(key), encode(item)) for key, item in value.items()])
         return _head(5, len(pairs)) + b"".join([key + item for key, item in pairs])
     if isinstance(value, list | tuple):

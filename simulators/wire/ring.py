@@ -21,8 +21,7 @@ class Ring:
 
     def add(self, keys: Mapping[str, Any]) -> None:
         self._events[self.next] = cbor.encode({**keys, "n": self.next})
-        for old in [number for number in self._events if number <= self.next - self.size]:
-            del self._events[old]
+        self._events.pop(self.next - self.size, None)
         self.next += 1
 
     def read(self, since: int, most: int) -> dict[str, Any]:
