@@ -42,6 +42,8 @@ class Line:
         self.local_echo = False
         self.baud = 1.0
         self._random = random
+        self._base = 0
+        self._sources: dict[str, Random] = {}
         self._packets: Callable[[float], list[bytes]] | None = getattr(device, "packets", None)
         self._cable: Cable | None = None
         self._faults: list[Fault] = []
@@ -103,7 +105,7 @@ class Line:
         elif fault.kind == "trap":
             self._lay(fault, value, step.nth, step.chance)
         elif step.nth is not None or step.chance is not None:
-            trap = Trap(step.nth, value, fault.name, step.chance, self._draw())
+            trap = Trap(step.nth, value, fault.name, step.chance, self._source(fault, step.chance))
             self._acts.append((trap, fault, value))
         elif fault.kind == "setting":
             self._do(fault, value)
@@ -189,7 +191,8 @@ class Line:
         self._hearing = False
 
     def _lay(self, fault: Fault, value: Any, at: int | None, chance: float | None = None) -> None:
-        traps = menu.lay(fault, self._target(fault), value, at, chance=chance, random=self._draw())
+        source = self._source(fault, chance)
+        traps = menu.lay(fault, self._target(fault), value, at, chance=chance, random=source)
         if traps is not None and not any(traps is other for other in self._trapped):
             self._trapped.append(traps)
 
@@ -199,9 +202,18 @@ class Line:
         menu.lay(fault, self._target(fault), value)
         self._struck[fault.name] += 1
 
-    def _draw(self) -> Random:
-        """Each step draws from its own source, so that one more step moves no other."""
-        return Random(self._random.getrandbits(64))
+    def _source(self, fault: Fault, chance: float | None) -> Random | None:
+        """Each step with a chance draws from its own, so that one more step moves none of other faults."""
+        if chance is None:
+            return None
+        before = sum(name.startswith(f"{fault.name} ") for name in self._sources)
+        return self._drawing(f"{fault.name} {before + 1}")
+
+    def _drawing(self, name: str) -> Random:
+        if name not in self._sources:
+            self._base = self._base or self._random.getrandbits(64)
+            self._sources[name] = Random(f"{self._base}/{name}")
+        return self._sources[name]
 
     # Time
 
@@ -328,7 +340,7 @@ class Line:
                 pieces = [
                     (delay + more, part)
                     for delay, data in pieces
-                    for more, part in bend(data, trap.value, self._random)
+                    for more, part in bend(data, trap.value, self._drawing(name))
                 ]
         return pieces
 
@@ -337,7 +349,8 @@ class Line:
         start = max(self._now, self._free_at)
         for delay, data in pieces:
             if self._now < self._stolen_until:
-                data = bytes(byte for byte in data if self._random.random() < 0.5)
+                toss = self._drawing("second_reader")
+                data = bytes(byte for byte in data if toss.random() < 0.5)
             at = start + delay
             if self.latency:
                 at = math.ceil(at / self.latency) * self.latency
