@@ -19,6 +19,7 @@ from devices.base import DriverSpec
 from simulators.rig.felt import MANAGED_SHOE, SHOES
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.steps import Stuck
+from simulators.wire.device import WireDevice
 
 TABLE = """\
 [table]
@@ -128,11 +129,17 @@ def _is_section(value: Any) -> bool:
 
 
 @contextmanager
-def on_ptys(place: Place, seed: object, shoes: int, speed: float | None = None) -> Iterator[Live]:
+def on_ptys(
+    place: Place,
+    seed: object,
+    shoes: int,
+    speed: float | None = None,
+    line: Callable[[str, WireDevice], WireDevice] = lambda _name, wire: wire,
+) -> Iterator[Live]:
     """The world of a demo; nothing of it is left when the block ends."""
     live = Live(
         place.rules, seed, shoes, table=place.table, ports=place.ports, control=place.control,
-        log=place.log, speed=speed, shoe=place.shoe,
+        log=place.log, speed=speed, shoe=place.shoe, line=line,
     )  # fmt: skip
     try:
         yield live

@@ -26,6 +26,7 @@ from simulators.hosts.pty_host import PtyHost
 from simulators.rig.dealer import Dealer
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.view import View
+from simulators.wire.device import WireDevice
 
 READY_S = 20.0
 STOP_S = 15.0
@@ -154,7 +155,7 @@ class Line:
 class Live:
     """A table on ptys. `speed` None lets simulated time jump; a number is how much faster than real.
 
-    `shoe` is the driver whose device the shoe is.
+    `shoe` is the driver whose device the shoe is. `line` may put a device behind a line that can be bad.
     """
 
     def __init__(
@@ -169,6 +170,7 @@ class Live:
         log: Path,
         speed: float | None = None,
         shoe: str = MANAGED_SHOE,
+        line: Callable[[str, WireDevice], WireDevice] = lambda _name, wire: wire,
     ) -> None:
         if speed is not None and speed < 1:
             raise ValueError("a table slower than real time would look like dead devices to its drivers")
@@ -182,9 +184,9 @@ class Live:
         self._skipped = 0.0
         self._line: Line | None = None
         self._selector = selectors.DefaultSelector()
-        self.hosts = {name: PtyHost(wire, ports[name]) for name, wire in self.felt.wires.items()}
-        for host in self.hosts.values():
-            self._selector.register(host.fileno(), selectors.EVENT_READ)
+        self.hosts = {name: PtyHost(line(name, wire), ports[name]) for name, wire in self.felt.wires.items()}
+        self._watched: dict[str, list[int]] = {name: [] for name in self.hosts}
+        self._watch()
         self.daemon = Daemon(table, control, log)
         self._selector.register(self.daemon.notify_fd, selectors.EVENT_READ)
 
@@ -245,17 +247,24 @@ class Live:
 
     def unplug(self, device: str) -> None:
         """Pull the cable of one device; harmless when it is out."""
-        host = self.hosts[device]
-        if host.plugged:
-            self._selector.unregister(host.fileno())
-            host.unplug()
+        self.hosts[device].unplug()
+        self._watch()
 
     def replug(self, device: str) -> None:
         """The cable out, if it is in, and in again: another pty behind the same name."""
-        self.unplug(device)
-        host = self.hosts[device]
-        host.replug()
-        self._selector.register(host.fileno(), selectors.EVENT_READ)
+        self.hosts[device].replug()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Wait for the ports that are there now; a fault may have pulled one out or put another in."""
+        for name, host in self.hosts.items():
+            before, now = self._watched[name], host.filenos()
+            if now != before:
+                self._watched[name] = now
+                for number in before:
+                    self._selector.unregister(number)
+                for number in now:
+                    self._selector.register(number, selectors.EVENT_READ)
 
     # The loop
 
@@ -331,6 +340,7 @@ class Live:
         for host in self.hosts.values():
             host.device.machine.advance(self.simulated)
             host.pump(self.elapsed)
+        self._watch()
 
     def _hear(self) -> None:
         if self._line is None:

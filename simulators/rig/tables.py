@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 from controller import config
 from controller.cli.client import ask
 from controller.render import entry_json
 from controller.table.profiles import TableRules
-from simulators.faults.script import near
+from simulators.faults.script import Step, from_text, near
+from simulators.hosts.line import Line
 from simulators.rig import demo
 from simulators.rig.campaign.tables import KINDS
 from simulators.rig.campaign.tables import text_of as example
@@ -21,6 +24,7 @@ from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.plugged import Errands
 from simulators.rig.stepped import Stepped
+from simulators.wire.device import WireDevice
 
 T = TypeVar("T")
 Table = Mapping[str, Any] | str | Path | None
@@ -67,6 +71,28 @@ def rules_of(text: str, name: str) -> tuple[TableRules, str]:
     return asked.rules, MANAGED_SHOE if shoe is None else drivers[shoe]
 
 
+class Lines:
+    """Puts each device behind a line that faults can be laid on, now or later."""
+
+    def __init__(self, seed: object) -> None:
+        self._seed = seed
+        self.by_device: dict[str, Line] = {}
+
+    def __call__(self, name: str, wire: WireDevice) -> WireDevice:
+        self.by_device[name] = Line(wire, Random(f"{self._seed}/line/{name}"), name=name)
+        return self.by_device[name]
+
+    def add(self, device: str, fault: str | Step) -> None:
+        """Raises ValueError with one line for people."""
+        if device not in self.by_device:
+            raise ValueError(f"this table has no {device!r}; it has {', '.join(self.by_device)}")
+        self.by_device[device].add(from_text(fault) if isinstance(fault, str) else fault)
+
+    @property
+    def struck(self) -> Counter[str]:
+        return sum((line.struck for line in self.by_device.values()), Counter[str]())
+
+
 class _Facts:
     """What both kinds of table tell alike."""
 
@@ -89,9 +115,10 @@ class LiveTable(_Facts):
     The devices live in a thread; simulated time at the table jumps while the dealer plays and nothing is due.
     """
 
-    def __init__(self, place: demo.Place, live: Live) -> None:
+    def __init__(self, place: demo.Place, live: Live, lines: Lines) -> None:
         self.place = place
         self._live = live
+        self._lines = lines
         self._errands = Errands("the simulated table")
         self._ended = False
         live.wait_for_bell(self._errands.bell)
@@ -144,6 +171,15 @@ class LiveTable(_Facts):
         """`do(felt)` in the table's thread: what hands do with the cards and machines, told to nobody."""
         return self._do(lambda: do(self._live.felt))
 
+    def fault(self, device: str, fault: str | Step) -> None:
+        """Lay a fault on a device, written as for `cutcard sim --fault`. ValueError with one line."""
+        self._do(lambda: self._lines.add(device, fault))
+
+    @property
+    def struck(self) -> Counter[str]:
+        """How often each fault really happened so far."""
+        return self._do(lambda: self._lines.struck)
+
     def unplug(self, device: str) -> None:
         self._do(lambda: self._live.unplug(device))
 
@@ -191,7 +227,8 @@ class VirtualTable(_Facts):
     """
 
     def __init__(self, rules: TableRules, seed: object, shoes: int, shoe: str) -> None:
-        self.stepped = Stepped(rules, seed, shoes, shoe=shoe)
+        self._lines = Lines(seed)
+        self.stepped = Stepped(rules, seed, shoes, shoe=shoe, line=self._lines)
 
     @property
     def felt(self) -> Felt:
@@ -224,6 +261,15 @@ class VirtualTable(_Facts):
         """Simulated seconds in which the dealer stands by."""
         self.stepped.settle(seconds)
 
+    def fault(self, device: str, fault: str | Step) -> None:
+        """Lay a fault on a device, written as for `cutcard sim --fault`. ValueError with one line."""
+        self._lines.add(device, fault)
+
+    @property
+    def struck(self) -> Counter[str]:
+        """How often each fault really happened so far."""
+        return self._lines.struck
+
     def unplug(self, device: str) -> None:
         self.stepped.hosts[device].unplug()
 
@@ -249,12 +295,13 @@ def live_table(
 
     Raises NoSuchTable, config.ConfigInvalid or DaemonGone.
     """
+    lines = Lines(seed)
     with (
         demo.set_up(text_of(table, home), name=str(table)) as place,
-        demo.on_ptys(place, seed, shoes, speed) as live,
+        demo.on_ptys(place, seed, shoes, speed, lines) as live,
     ):
         live.start()
-        made = LiveTable(place, live)
+        made = LiveTable(place, live, lines)
         try:
             yield made
             if live.daemon.alive():

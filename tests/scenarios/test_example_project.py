@@ -59,17 +59,16 @@ def test_a_scenario_that_fails_reads_like_a_report_and_one_that_is_wrong_is_one_
     assert "Traceback" not in said
 
 
-def test_a_run_without_our_fixtures_imports_nothing_of_ours_but_the_plugin(tmp_path):
-    (tmp_path / "test_own.py").write_text(
-        "import sys\n"
-        "def test_light():\n"
-        "    ours = ('firmware_bridge', 'devices', 'controller', 'simulators')\n"
-        "    found = [name for name in sys.modules if name.split('.')[0] in ours]\n"
-        "    assert found == ['simulators', 'simulators.rig', 'simulators.rig.plugin']\n"
-        "    assert not {'yaml', 'serial', 'pydantic', 'structlog', 'selectors.rig'} & set(sys.modules)\n"
+def test_the_plugin_that_every_pytest_loads_imports_nothing_of_ours_with_it():
+    look = "import simulators.rig.plugin, sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", look], capture_output=True, text=True, timeout=60, check=True
     )
-    code, said = run(tmp_path, "-q", "-W", "error", "--strict-markers")
-    assert (code, "1 passed" in said) == (0, True), said
+    loaded = done.stdout.split()
+    ours = [name for name in loaded if name.split(".")[0] in ("firmware_bridge", "devices", "controller")]
+    theirs = [name for name in loaded if name.startswith("simulators")]
+    assert (ours, theirs) == ([], ["simulators", "simulators.rig", "simulators.rig.plugin"])
+    assert not {"yaml", "serial", "pydantic", "structlog", "transitions"} & set(loaded)
 
 
 # Devices
@@ -143,31 +142,32 @@ def test_a_script_of_faults_lies_beside_the_test(cutcard_device, tmp_path, monke
 # Tables
 
 
-def test_a_table_with_its_daemon_is_played_killed_and_unplugged(cutcard_table):
-    table = cutcard_table(SMALL, seed=3)
-    table.play(until=lambda: bool(table.rounds))
-    assert table.tap("load_shuffler", batch="A")["refused"] == "shuffler_not_empty"
-    table.unplug("shoe")
-    table.replug("shoe")
-    table.kill()
-    table.start()
-    table.play()
-    assert (table.get("status")["phase"], table.violations, table.latched) == ("closed", [], [])
-    assert [fact["kind"] for fact in table.facts("booted")] == ["booted"] * 2
-    assert table.act(lambda felt: felt.shoe.empty)
-
-
 def test_a_virtual_table_tells_the_same_facts_for_the_same_seed(cutcard_virtual_table):
     def kinds(seed: int) -> list[str]:
         table = cutcard_virtual_table(SMALL, seed=seed)
         table.play(until=lambda: bool(table.rounds))
         table.kill()
         table.start()
-        table.unplug("shoe")
         table.pass_time(2.0)
-        table.replug("shoe")
+        table.fault("shoe", "unplug:1")
+        table.pass_time(5.0)
+        table.unplug("shuffler")
+        table.pass_time(2.0)
+        table.replug("shuffler")
         table.play()
         assert (table.get("status")["phase"], table.violations, table.latched) == ("closed", [], [])
+        assert (table.struck, len(table.facts("link_up"))) == ({"unplug": 1}, 6)
         return [fact["kind"] for fact in table.facts()]
 
     assert kinds(1) == kinds(1) != kinds(2)
+
+
+def test_mistakes_about_a_table_are_one_line(cutcard_table, cutcard_virtual_table):
+    for make in (cutcard_table, cutcard_virtual_table):
+        with pytest.raises(
+            ValueError, match="there is no example 'hand-delt-1'; did you mean 'hand-dealt-1'"
+        ):
+            make("hand-delt-1")
+    table = cutcard_virtual_table("hand-dealt-1")
+    with pytest.raises(ValueError, match="this table has no 'shoe'; it has shuffler"):
+        table.fault("shoe", "misread")

@@ -238,9 +238,7 @@ def test_a_table_that_is_helped_goes_on(write):
 
 
 def test_the_same_seed_gives_the_same_report(write):
-    text = (
-        SMALL
-        + "faults:\n  - {fault: crash, chance: 0.01}\n  - {fault: flip_bit, chance: 0.02, device: shoe}\n"
-    )
-    one, two = (play(load(write(text + "expect: {cards: 1}\n"))) for _ in range(2))
-    assert one == two != []
+    text = SMALL + "faults: [{fault: crash, chance: 0.02}, {fault: leave_inside}]\nexpect: {cards: 1}\n"
+    one, two = (play(load(write(text))) for _ in range(2))
+    assert one == two
+    assert one[0] == "latched: expected [], found [wrong_count]"
