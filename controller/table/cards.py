@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from devices.events import DECK
 
+VALUED = frozenset(DECK)
+"""The cards that count something at blackjack: a joker is none of them."""
+
 
 def values(card: str) -> tuple[int, ...]:
     """The values a card may count, 13:69F-2.2(b): an ace 11 or 1."""

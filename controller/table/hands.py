@@ -15,6 +15,7 @@ from controller.table import blackjack as bj
 from controller.table import reader
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.blackjack import Terms, Why
+from controller.table.cards import VALUED
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.profiles import TableRules
 from controller.table.round import BURNED, DEALER, PLAY, STRAY, box
@@ -48,8 +49,8 @@ def held(round_: Round, hand: Hand) -> list[Dealt]:
 
 
 def shown(cards: Sequence[Dealt]) -> list[str] | None:
-    """The faces, or None while one of them may not be seen or was not read."""
-    faces = [card.card for card in cards if card.seen and card.card]
+    """The faces, or None while one of them may not be seen, was not read, or counts nothing here."""
+    faces = [card.card for card in cards if card.seen and card.card in VALUED]
     return faces if len(faces) == len(cards) else None
 
 

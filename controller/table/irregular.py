@@ -193,9 +193,19 @@ def _after_drawn_in_error(draft: Draft, before: TableState) -> None:
 
 def judge_copies(draft: Draft, faces: Iterable[str | None]) -> None:
     """The first copy too many, once the card may be seen (law 7)."""
-    shoe, decks = draft.state.shoe, draft.rules.decks
-    if shoe.batch is not None and any(face and shoe.copies(face) > decks for face in faces):
-        draft.latch("too_many_copies", f"copy {decks + 1} of one card", batch=shoe.batch)
+    shoe = draft.state.shoe
+    copies = {face: shoe.copies(face) for face in faces if face}
+    if shoe.batch is not None and (why := too_many(draft.rules, copies)):
+        draft.latch("too_many_copies", why, batch=shoe.batch)
+
+
+def too_many(rules: TableRules, copies: Mapping[str, int]) -> str | None:
+    """Why one of these cards came out more often than a batch holds it: a joker of another game at once."""
+    for face, came in copies.items():
+        held = rules.decks if face in rules.deck else 0
+        if face and came > held:
+            return f"copy {held + 1} of one card" if held else "a card that no deck of this game holds"
+    return None
 
 
 # --- the end of a round ---

@@ -236,8 +236,8 @@ def _after_settled(draft: Draft, before: TableState) -> None:
 def _after_collect(draft: Draft, before: TableState) -> None:
     tap = draft.facts[0].data
     batch = tap["batch"]
-    if any(n > draft.rules.decks for face, n in before.shoe.drawn.items() if face):
-        draft.latch("too_many_copies", f"copy {draft.rules.decks + 1} of one card", batch=batch)
+    if why := irregular.too_many(draft.rules, before.shoe.drawn):
+        draft.latch("too_many_copies", why, batch=batch)
     by_eye = draft.rules.by_eye
     if tap["by_gauge"] and not before.uncertain and not by_eye:
         shoe, cause = draft.rules.shoe, f"{count_of(tap['left'])} came out of a shoe that does not answer"

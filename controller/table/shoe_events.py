@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import cutting_card, deal, event_facts, hands, patterns, stacks
+from controller.table import cutting_card, deal, event_facts, hands, irregular, patterns, stacks
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
@@ -144,8 +144,8 @@ def _judge_card(
         draft.latch("wrong_back", f"a {event.back} card among the {wanted} ones", batch=shoe.batch)
     elif shoe.count > rules.batch_size:
         draft.latch("too_many_cards", f"card {shoe.count} of {rules.batch_size}", batch=shoe.batch)
-    elif seen and event.card is not None and shoe.copies(event.card) > rules.decks:
-        draft.latch("too_many_copies", f"copy {rules.decks + 1} of one card", batch=shoe.batch)
+    elif seen:
+        irregular.judge_copies(draft, [event.card])
     if seen and not foreign and (why := patterns.found(shoe.order, state.batches[shoe.batch].orders)):
         draft.latch("order_pattern", why, batch=shoe.batch)
     if rules.stacks and to not in (STRAY, STUB) and shoe.told > shoe.asked:

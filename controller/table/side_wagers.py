@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.table import args
 from controller.table.args import Apply, Args, Judge, Judged
-from controller.table.cards import over_under_value
+from controller.table.cards import VALUED, over_under_value
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import Phase
 from controller.table.profiles import MatchTerms, TableRules
@@ -45,9 +45,9 @@ def over_under(cards: tuple[str, str]) -> str | None:
 
 
 def first_cards(state: TableState, round_: Round, place: str, count: int) -> tuple[str, ...] | None:
-    """The first cards of a place, or None where one is missing, was not read, or may not be seen."""
+    """The first cards of a place; None where one is missing, not read, unseen, or counts nothing here."""
     cards = [dealt for dealt in round_.cards if dealt.to == place][:count]
-    faces = tuple(dealt.card for dealt in cards if dealt.card and dealt.seen and not dealt.foreign)
+    faces = tuple(dealt.card for dealt in cards if dealt.card in VALUED and dealt.seen and not dealt.foreign)
     return faces if len(faces) == count and not state.uncertain else None
 
 
