@@ -211,7 +211,7 @@ class Acts:
                 continue
             if isinstance(item, Card):
                 yield Pause(CARD_S)
-                return self.view.last_card or item.face
+                return item.face
             return None
 
     def say_face_up(self) -> Script:

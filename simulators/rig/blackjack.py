@@ -11,9 +11,13 @@ WAGERS_TOO = 0.4
 """How often a player wagers on the first cards as well."""
 
 
+POINTS = {str(n): n for n in range(2, 10)} | dict.fromkeys("TJQK", 10) | {"A": 1, "X": 0}
+"""What a card counts; a joker has no place here and counts nothing."""
+
+
 def total(faces: Sequence[str]) -> tuple[int, bool]:
     """The best count of a hand and whether an ace counts eleven in it."""
-    points = sum(10 if face[0] in "TJQK" else 1 if face[0] == "A" else int(face[0]) for face in faces)
+    points = sum(POINTS[face[0]] for face in faces)
     soft = points <= 11 and any(face[0] == "A" for face in faces)
     return (points + 10 if soft else points), soft
 

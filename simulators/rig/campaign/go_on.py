@@ -145,9 +145,16 @@ class GoOn(Remedies):
         if cycle != "proved":
             yield from self._wait()
             return
+        if self.tried["let out"] > 1:
+            self.tried["let out"] = 0
+            self.felt.empty_shuffler(batch)
+            yield None
+            return
+        self.tried["let out"] += 1
         yield Tap("take_from_shuffler")
         yield None
-        self.take_tray(batch)
+        if self.take_tray(batch):
+            self.tried["let out"] = 0
 
     def _wait(self) -> Script:
         if self.status["shuffler"]["cycle"] != "none":

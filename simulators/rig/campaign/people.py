@@ -38,8 +38,8 @@ class People:
             return False
         again = self._calls[point] > 1
         for name, host in world.hosts.items():
-            if name not in view.up:
-                mend(host.device, again=again)
+            if again or name not in view.up:
+                mend(host.device, off=again and name not in view.up)
         if view.cycle == "running" and world.felt.shuffler.state == "shuffling" and world.dealer.quiet:
             world.felt.shuffler.power_cut(OFF_S)
         if again:
@@ -52,11 +52,11 @@ class People:
         """The moment of a slip has come."""
 
 
-def mend(device: WireDevice, *, again: bool) -> None:
-    """A technician sees to what does not answer; when that did not help, its power goes off and on."""
+def mend(device: WireDevice, *, off: bool) -> None:
+    """A technician sees to a device; when that did not help, its power goes off and on."""
     if isinstance(device, Line):
         device.mend()
-    if again:
+    if off:
         device.machine.power_cut(OFF_S)
 
 
