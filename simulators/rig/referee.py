@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.table.profiles import Burn
 from simulators.models.cards import Card, CuttingCard, Item
-from simulators.models.table import CardsAstray, World
+from simulators.models.table import CardsAstray, Holder, World
 
 BURN = "burn"
 STUB = "stub"
@@ -184,15 +184,16 @@ class Referee:
 
     # Counts
 
-    def census(self) -> dict[str, dict[str, int]]:
-        """Cards by place and batch. Raises CardsAstray."""
-        return self._world.census()
+    @property
+    def places(self) -> Mapping[str, Holder]:
+        """Everything that can hold cards here."""
+        return self._world.places
 
     def check(self, custody: Mapping[str, Mapping[str, int]] | None = None) -> None:
         """Count all cards; with `custody` (batch -> place -> cards) compare the controller's belief."""
         self.counts += custody is not None
         try:
-            census = self.census()
+            census = self._world.census()
         except CardsAstray as error:
             self.violation("cards lost", str(error))
             return

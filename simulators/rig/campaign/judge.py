@@ -17,7 +17,7 @@ from controller.record import Entry
 from controller.table.evolve import evolve
 from controller.table.state import TableState
 from simulators.faults import FAULTS
-from simulators.models.table import CardsAstray
+from simulators.models.cards import Card
 from simulators.rig.campaign.result import Counters, Failure
 from simulators.rig.campaign.store import DiskStore
 from simulators.rig.felt import BEE_TEK
@@ -27,22 +27,57 @@ from simulators.rig.stepped import Stepped
 
 @dataclass(frozen=True, slots=True)
 class Excuse:
-    """A violation of these `kinds` is excused once one of `faults` struck, if one of `codes` is latched."""
+    """What is excused once one of `faults` struck, until each batch was counted again.
+
+    One of `codes` must be latched for it, where there are any: at once, or (`by_count`) by the next count.
+    """
 
     kinds: tuple[str, ...]
     faults: tuple[str, ...]
     codes: tuple[str, ...]
     why: str
+    by_count: bool = False
 
 
+STRANGER = ("mixed batches", "unshuffled", "uncut")
 TABLE = "table"
 """Under this device are counted the faults of the daemon and of the power."""
 EXCUSES = (
     Excuse(
-        ("mixed batches", "unshuffled", "uncut"),
+        STRANGER,
         ("wrong_back_card",),
         ("wrong_back", "wrong_back_in_shuffler", "rack_wrong_back"),
-        "a card that somebody slipped in is known by its back, and that is seen when it comes out",
+        "a card that somebody slipped in is known by its back, when that is seen",
+        by_count=True,
+    ),
+    Excuse(
+        STRANGER,
+        ("extra", "duplicate_card", "joker"),
+        (
+            *("too_many_copies", "too_many_cards", "rack_gauge", "rack_wrong_back"),
+            *("wrong_count", "wrong_composition", "wrong_back", "wrong_back_in_shuffler", "count_drift"),
+        ),
+        "a strange card of the right back is known by the number of cards, or of cards of its kind",
+        by_count=True,
+    ),
+    Excuse(
+        STRANGER,
+        ("stuck", "leave_inside", "double_feed", "power_cut_out", "miscount_out", "miscount"),
+        ("wrong_count", "wrong_composition", "cards_inside", "rack_gauge", "count_drift", "cards_missing"),
+        "cards of an earlier batch that lie where no sensor is come along when they come free",
+        by_count=True,
+    ),
+    Excuse(
+        ("round after the cutting card",),
+        ("cut_unseen",),
+        (),
+        "the shoe did not tell of the cutting card: only who dealt it saw it",
+    ),
+    Excuse(
+        ("leak",),
+        ("read_twice", "unseen", "double_feed", "power_cut_at_card", "face_up", "overdraw", "power_dip"),
+        (),
+        "one card more or less than was told: which one is the dealer's second nobody can know",
     ),
 )
 COUNTS = {"collect_rack": "batch", "count_batch": "batch", "batch_proved": "batch"}
@@ -82,15 +117,16 @@ class Judge:
         self._world, self._store, self._struck = world, store, struck
         self._first = first
         self._known: set[str] = set()
-        self._excused: Counter[str] = Counter()
-        self._owed: list[tuple[str, Excuse, Counter[str]]] = []
+        self._owed: list[tuple[str, Excuse, int]] = []
         self._read: list[tuple[int, Mapping[str, Any], bool]] = []
         self._places = 0
         self._drawn: list[tuple[int, Mapping[str, Any]]] = []
         self._happenings = 0
         self._admits = False
         self._uncertain: set[str] = set()
-        self._hidden: dict[str, int] = {}
+        self._struck_at: dict[str, int] = {}
+        self._latched_at: dict[str, int] = {}
+        self._hidden_at: int | None = None
         self._counted: dict[str, int] = {}
         self._seq = 0
         self._before: dict[str, Counter[str]] = {}
@@ -115,7 +151,7 @@ class Judge:
     def look(self) -> None:
         """A quiet point: everything that happened is journaled, and the dealer counted."""
         self.take(self._store.take())
-        self._notice_strikes()
+        self.notice()
         self._match_cards(final=False)
         self._compare_custody()
         self._collect_debts()
@@ -146,22 +182,23 @@ class Judge:
     def stopped(self, stuck: str, refused: Mapping[str, Any] | None) -> str | None:
         """The table does not go on: the code that says why; None is a dead end, which is a failure."""
         self.take(self._store.take())
-        controller = self._world.controller
-        for fault in controller.view("faults"):
-            return str(fault["code"])
-        for alarm in controller.view("alarms"):
-            return str(alarm["code"])
+        status = self._world.controller.view("status")
+        for latched in (*status["faults"], *status["alarms"]):
+            return str(latched["code"])
         if refused is not None and refused.get("expected"):
             return str(refused["refused"])
-        self.failed(f"dead end: nothing is latched or refused, and it does not go on: {stuck}")
+        self.failed(
+            f"dead end in {status['phase']}: nothing is latched, and it does not go on: {stuck}; "
+            f"expected {status['expected']}, awaiting {status['awaiting']}, shuffler {status['shuffler']}"
+        )
         return None
 
     def ended(self) -> None:
         """The last look: the table is closed, or was given up."""
         self.take(self._store.take())
-        self._notice_strikes()
+        self.notice()
         self._match_cards(final=True)
-        self._collect_debts()
+        self._collect_debts(final=self._world.view.phase == "closed")
         self.verify()
         for what in self._world.felt.referee.violations:
             self.counters.invariant_violations += 1
@@ -188,6 +225,7 @@ class Judge:
             elif kind == "fault_latched":
                 code = fact.data["code"]
                 self.codes[code] += 1
+                self._latched_at[code] = entry.seq
                 if code in ADMITS_LOSS:
                     self._uncertain.add(fact.data["fault"])
                 if code in NEVER:
@@ -233,7 +271,9 @@ class Judge:
             at, card = self._drawn[skip]
             del self._drawn[: skip + 1]
             laid = self._laid(at, card["face"])
-            if open_ and laid is not None and laid.down and not card["up"]:
+            if not open_ or laid is None or not laid.down or card["up"]:
+                continue
+            if not self._is_excused("leak", laid.place):
                 self._leaked(f"fact {seq} names the card that lies face down at {laid.place}")
         self._read.clear()
         if self._drawn and not (final and world.rules.shoe not in world.view.up):
@@ -272,37 +312,53 @@ class Judge:
 
     # Custody
 
-    def _notice_strikes(self) -> None:
-        """Faults that hide cards make every batch uncertain that has not been counted since."""
-        struck = self._struck()
-        for device, now in struck.items():
+    def notice(self) -> None:
+        """Look what struck: when each fault did last, and when one that hides cards did."""
+        seq = self._world.journal.last_seq
+        for device, now in self._struck().items():
             new = now - self._before.get(device, Counter())
             self._before[device] = Counter(now)
-            hides = any(FAULTS[name].hides for name in new if name in FAULTS)
-            if hides or (self._talks(device) and new):
-                self._hidden = {batch.id: self._seq for batch in self._world.rules.batches}
+            self._struck_at |= dict.fromkeys(new, seq)
+            if (new and self._talks(device)) or any(FAULTS[name].hides for name in new if name in FAULTS):
+                self._hidden_at = seq
+
+    def _uncounted(self, since: int | None, *batches: str) -> bool:
+        """Whether something happened, and one of the batches was not counted since."""
+        names = batches or tuple(batch.id for batch in self._world.rules.batches)
+        return since is not None and any(self._counted.get(name, 0) <= since for name in names)
 
     def _compare_custody(self) -> None:
         """Belief and census, batch by batch."""
-        world = self._world
-        try:
-            census = world.felt.referee.census()
-        except CardsAstray as error:
-            self.counters.cards_lost += 1
-            self.failed(f"cards lost: {error}")
-            return
-        state = world.service.state
+        state = self._world.service.state
         latched = {fault.code for fault in state.faults} & COUNTED_WRONG
+        census = self._census()
         for batch, believed in state.batches.items():
-            found = {place: counts[batch] for place, counts in census.items() if batch in counts}
-            belief = {place.value: n for place, n in believed.cards.items() if n}
-            if found == belief:
+            belief = Counter({place.value: n for place, n in believed.cards.items()})
+            if +belief == census[batch] or latched or believed.unfit:
                 continue
-            struck, counted = self._hidden.get(batch), self._counted.get(batch, 0)
-            if latched or believed.unfit or (struck is not None and counted <= struck):
+            if not self._uncounted(self._hidden_at, batch):
+                self.counters.invariant_violations += 1
+                told = f"the controller believes {dict(+belief)}, the cards are {dict(census[batch])}"
+                self.failed(f"custody: of batch {batch} {told}")
+
+    def _census(self) -> dict[str, Counter[str]]:
+        """Cards by batch and place, as people see them: a slipped in card belongs where its back belongs.
+
+        Cards of a batch that was replaced belong nowhere any more.
+        """
+        felt = self._world.felt
+        by_back = {batch.back: batch.id for batch in felt.rules.batches}
+        found: dict[str, Counter[str]] = {batch.id: Counter() for batch in felt.rules.batches}
+        for place, holder in felt.referee.places.items():
+            if place.endswith("sleeve"):
                 continue
-            self.counters.invariant_violations += 1
-            self.failed(f"custody: of batch {batch} the controller believes {belief}, the cards are {found}")
+            for item in holder.contents():
+                if not isinstance(item, Card):
+                    continue
+                batch = felt.batch_of.get(item) or (by_back.get(item.back) if item.serial < 0 else None)
+                if batch is not None:
+                    found[batch][place] += 1
+        return found
 
     # Violations that the referee saw
 
@@ -311,20 +367,51 @@ class Judge:
         del detail
         if kind == "custody":
             return True
-        struck = sum(self._struck().values(), Counter[str]())
+        self.notice()
+        if kind == "mixed batches" and self._remains():
+            return True
         for excuse in EXCUSES:
-            if kind in excuse.kinds and any(struck[name] for name in excuse.faults):
-                self._owed.append((kind, excuse, Counter(self.codes)))
-                return True
-        return False
+            for since in (self._struck_at[name] for name in excuse.faults if name in self._struck_at):
+                if kind in excuse.kinds and (self._latched(excuse, since) or self._uncounted(since)):
+                    if excuse.codes and not self._disguised():
+                        self._owed.append((kind, excuse, since))
+                    return True
+        return kind == "leak" and self._unnumbered_loss()
 
-    def _collect_debts(self) -> None:
-        owed, self._owed = self._owed, []
+    def _latched(self, excuse: Excuse, since: int) -> bool:
         latched = {fault.code for fault in self._world.service.state.faults}
-        for kind, excuse, before in owed:
-            if not any(code in latched or self.codes[code] > before[code] for code in excuse.codes):
-                self.counters.invariant_violations += 1
-                self.failed(f"{kind}: none of {', '.join(excuse.codes)} was latched, though {excuse.why}")
+        return any(code in latched or self._latched_at.get(code, -1) >= since for code in excuse.codes)
+
+    def _remains(self) -> bool:
+        """Whether the only strangers are cards of a batch that was replaced, and lie deep in the shuffler."""
+        felt = self._world.felt
+        strangers = {
+            place: [i for i in holder.contents() if isinstance(i, Card) and i not in felt.batch_of]
+            for place, holder in felt.referee.places.items()
+            if not place.endswith("sleeve")
+        }
+        inside = strangers.pop("shuffler")
+        return bool(inside) and not any(strangers.values()) and all(card.serial > 0 for card in inside)
+
+    def _disguised(self) -> bool:
+        """Whether every stranger on the table has the back of the batch in the shoe: nobody knows him."""
+        felt = self._world.felt
+        playing = felt.referee.shoes[-1] if felt.referee.shoes else "?"
+        backs = {batch.id: batch.back for batch in felt.rules.batches}
+        items = (item for holder in felt.referee.places.values() for item in holder.contents())
+        strangers = [item for item in items if isinstance(item, Card) and item not in felt.batch_of]
+        return "wrong_back_card" in self._struck_at and all(c.back == backs.get(playing) for c in strangers)
+
+    def _collect_debts(self, *, final: bool = False) -> None:
+        owed, self._owed = self._owed, []
+        for kind, excuse, since in owed:
+            if self._latched(excuse, since):
+                continue
+            if excuse.by_count and self._uncounted(since) and not final:
+                self._owed.append((kind, excuse, since))
+                continue
+            self.counters.invariant_violations += 1
+            self.failed(f"{kind}: none of {', '.join(excuse.codes)} was latched: {excuse.why}")
 
 
 def _same(card: Mapping[str, Any], told: Mapping[str, Any]) -> bool:

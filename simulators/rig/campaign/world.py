@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from controller.log import where
 from controller.service import Commander
 from controller.table.inputs import Hour
 from simulators.faults.script import Director, Step
@@ -33,9 +34,11 @@ JUMP_S = 7200.0
 PATIENCE_S = 60.0
 """Without a fact or an act for so long, somebody is called; a cycle of eight decks may take longer."""
 CYCLE_S = 600.0
-AWAKE_S = 30.0
-"""After a fault struck polls are waited for as in real life; at other times only now and then."""
+AWAKE_S, ASLEEP_S = 5.0, 60.0
+"""After a fault struck polls are waited for as in real life for a while, and then not again so soon."""
 LIVED_THROUGH = 0.05
+PULL_AGAIN_S = 5.0
+"""What the machines do not let happen is tried again so much later."""
 MOST_S = 40_000.0
 """Simulated seconds after which a table is given up, whatever goes on at it."""
 
@@ -77,7 +80,7 @@ class Table:
         self._progress = 0.0
         self._mark: tuple[int, ...] = ()
         self._counts = self._cards = 0
-        self._awake_until = 0.0
+        self._awake_until = -ASLEEP_S
         self._wake: float | None = None
         self._lived = False
         self._known = 0
@@ -161,6 +164,8 @@ class Table:
         return False
 
     def _before_commit(self) -> None:
+        if self.plan.steps:
+            self.judge.notice()
         for name in ("crash", "power_cut"):
             if self._traps.sprung(name):
                 self._light(None if name == "crash" else self._random.uniform(*OFF_S))
@@ -187,8 +192,9 @@ class Table:
     def _restless(self) -> bool:
         """Whether polls are waited for: something has just gone wrong, or it is one of those times."""
         now, struck = self.world.clock.now(), sum(line.struck.total() for line in self._lines.values())
-        if struck != self._known:
-            self._known, self._awake_until = struck, now + AWAKE_S
+        if struck != self._known and now >= self._awake_until + ASLEEP_S:
+            self._awake_until = now + AWAKE_S
+        self._known = struck
         if self.world.dealer.wake != self._wake:
             self._wake = self.world.dealer.wake
             self._lived = bool(self.plan.steps) and self._random.random() < LIVED_THROUGH
@@ -197,23 +203,31 @@ class Table:
     # Playing
 
     def play(self) -> Outcome:
-        """Play to the end, or as far as it goes. What our own code throws comes out of here."""
+        """Play to the end, or as far as it goes. An error in our own code is a failure like any other."""
         try:
-            self._begin()
-            while not self._ended:
-                try:
-                    self._turn()
-                except Gone as gone:
-                    self._restart(gone)
-                except (Stuck, CannotDo) as stuck:
-                    self._stuck(str(stuck))
-            self.store.before = self.store.after = self.world.between = lambda: None
-            self.world.settle(1.0)
-            self.judge.ended()
-            self.world.close()
+            self._play()
+        except Exception as error:  # noqa: BLE001 - whatever it is: it is told, and never hidden
+            self.judge.failed(f"crashed: {type(error).__name__} at {where(error)}: {error}")
         finally:
             self.store.close()
         return self._outcome()
+
+    def _play(self) -> None:
+        self._begin()
+        while not self._ended:
+            try:
+                self._turn()
+            except Gone as gone:
+                self._restart(gone)
+            except Stuck as stuck:
+                self._stuck(str(stuck), "")
+            except CannotDo as cannot:
+                self.world.clock.advance(PULL_AGAIN_S)
+                self._stuck(str(cannot), cannot.why)
+        self.store.before = self.store.after = self.world.between = lambda: None
+        self.world.settle(1.0)
+        self.judge.ended()
+        self.world.close()
 
     def _turn(self) -> None:
         world, now = self.world, self.world.clock.now()
@@ -246,13 +260,13 @@ class Table:
             raise Stuck(f"nothing happens any more; waiting for {world.dealer.doing}")
         world.pass_time()
 
-    def _stuck(self, why: str) -> None:
-        """Somebody is called. Where nobody can help, the table stops."""
+    def _stuck(self, text: str, physical: str) -> None:
+        """Somebody is called. Where nobody can help, the table stops; `physical`: what no tap can mend."""
         world = self.world
         self._progress = world.clock.now()
         if world.clock.now() <= MOST_S and self.people.help(world):
             return
-        self.stopped = self.judge.stopped(why, world.dealer.refused)
+        self.stopped = physical or self.judge.stopped(text, world.dealer.refused)
         self._ended = True
 
     def _restart(self, gone: Gone) -> None:
