@@ -35,6 +35,8 @@ SILENCE = 0.2
 """Seconds without a byte after which an unfinished line is given up and rejected bytes are told."""
 TOO_SOON = 0.002
 """Seconds in which nothing can answer a command: its 13 bytes alone take 2.3 ms at 57600 bit/s."""
+SOONEST = 0.004
+"""Seconds before which no answer can be whole: with its 12 bytes or more both take 4.3 ms."""
 FIRMWARE_FRAME = 13
 """Bytes of the only frames that the firmware takes."""
 MOST_CARDS = 99
@@ -208,7 +210,7 @@ class ReShuffledControlled(ReShuffled):
 
     def _answer(self, frame: Frame, now: float) -> list[DriverOutput]:
         outcome = Done(ACCEPTED) if frame.data == "OK" else Refused(frame.data, ERROR)
-        if self._link.pending and not self._deaf:
+        if self._link.pending and not self._deaf and now >= self._sent_at + SOONEST:
             return self._step(link.Received(_KEY, outcome), now)
         self.counters.unasked += 1
         told = self._event(FrameRejected, now, raw=frame.raw, reason=UNASKED, bytes=len(frame.raw))

@@ -9,7 +9,7 @@ import pytest
 
 from devices.base import OptionError, Resume, Setup
 from devices.events import DeviceEvent, to_json
-from devices.shufflers.reshuffled import SPEC
+from devices.shufflers.reshuffled import ERROR, SPEC
 from firmware_bridge.framing.reshuffled import Style, encode
 from firmware_bridge.link import Complete, Done, NotSent, Refused, Send, Unknown
 
@@ -278,7 +278,18 @@ def test_bytes_that_were_on_the_line_before_a_command_never_answer_it():
     assert (kinds(outputs), ends(outputs)) == (["frame_rejected"], [])
     assert outputs[0].reason == "answer to no command"
     assert driver.counters.unasked == 1
-    assert ends(driver.feed(OK, 1.0035)) == [ACCEPTED]
+    assert ends(driver.feed(OK, 1.0045)) == [ACCEPTED]
+
+
+def test_a_copy_of_an_answer_is_not_taken_for_the_answer_to_a_command_sent_right_behind_it():
+    """It is whole 2.3 ms later: sooner than the next command's own bytes and an answer to it can be."""
+    driver = controlled()
+    driver.command("a", "init", {}, 1.0)
+    assert ends(driver.feed(OK, 1.01)) == [ACCEPTED]
+    driver.command("b", "deal", {"n": "1"}, 1.01)
+    assert ends(driver.feed(OK, 1.0123)) == []
+    assert driver.counters.unasked == 1
+    assert ends(driver.feed(E1, 1.02)) == [Refused("E1", ERROR)]
 
 
 @pytest.mark.parametrize("before", [5, 12])
