@@ -51,9 +51,7 @@ class Line:
         self._trapped = [self.traps]
         self._acts: list[tuple[Trap, Fault, Any]] = []
         self._hearing = False
-        self._after: list[
-            tuple[Fault, Any]
-        ] = []  # acts that wait until the device is through with what it does
+        self._after: list[tuple[Fault, Any]] = []  # acts that wait until the device is through
         self._out = Outbox()
         self._free_at = 0.0
         self._held: tuple[str, bytes] | None = None
@@ -239,6 +237,8 @@ class Line:
         self._settle()
 
     def _next(self) -> float | None:
+        if not self._timers and not self.director:
+            return None
         fed = (at for step in self._waiting_to_be_fed() if (at := self._fed_at(step)) is not None)
         return earliest(self._timers[0][0] if self._timers else None, self.director.deadline(), *fed)
 

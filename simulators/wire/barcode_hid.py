@@ -98,7 +98,8 @@ class BarcodeReader:
             happening = happenings[self._seen - 1]
             if happening.kind == "booted":
                 self._free_at = happening.at
-            if happening.kind == "drawn" and (happening.data["face"] or "X")[0] in _RANK:  # a joker has no code
+            # Neither has a joker a code, nor a card that is not read.
+            if happening.kind == "drawn" and (happening.data["face"] or "?")[0] in _RANK:
                 self._type(code_of(happening.data["face"]), happening.at)
 
     def _type(self, code: str, at: float) -> None:

@@ -24,9 +24,9 @@ IDENTITY: Mapping[str, Any] = {
 class Ills:
     """The traps of a device that is not well; `firmware` is the version it tells instead of its own.
 
-    Per request: refuse (value the code, 3), busy_answers (busy for value s, else until it is mended), brown_out
-    (value: before or after it is carried out). Per answer: wrong_sequence, stale_answer (what the answer
-    before said, under the new number). Per identity: wrong_identity (value the key). Per settings:
+    Per request: refuse (value the code, 3), busy_answers (busy for value s, else until it is mended),
+    brown_out (value: before or after it is carried out). Per answer: wrong_sequence, stale_answer (what the
+    answer before said, under the new number). Per identity: wrong_identity (value the key). Per settings:
     settings_differ (value crc, or a setting).
     """
 
