@@ -42,12 +42,11 @@ def cutcard_device(request: pytest.FixtureRequest) -> Iterator[DeviceFactory]:
 
 
 def _named(device: str, listen: str = "pty") -> Callable[[DeviceFactory], Plugged]:
-    @pytest.fixture(name=f"cutcard_{device.replace('-', '_')}")
-    def fixture(cutcard_device: DeviceFactory) -> Plugged:
+    def made(cutcard_device: DeviceFactory) -> Plugged:
         return cutcard_device(device, listen=listen)
 
-    fixture.__doc__ = f"A simulated {device}: `cutcard_device({device!r}, listen={listen!r})`."
-    return fixture
+    made.__doc__ = f"A simulated {device}: `cutcard_device({device!r}, listen={listen!r})`."
+    return pytest.fixture(name=f"cutcard_{device.replace('-', '_')}")(made)
 
 
 cutcard_angel_eye = _named("angel-eye")

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from controller.render import entry_json
+from firmware_bridge.link import CLOSED_HERE
 from simulators.faults.script import near
 from simulators.rig.campaign.people import People
 from simulators.rig.campaign.result import Outcome, Plan
@@ -168,10 +169,11 @@ def _came_of_it(scenario: Scenario, outcome: Outcome, stage: Stage) -> Iterator[
     """What happened, in short."""
     struck = ", ".join(f"{name} {count}" for name, count in sorted(outcome.struck.items())) or "nothing"
     yield (
-        f"seed {scenario.seed}: {outcome.rounds} rounds, {outcome.cards} cards, {outcome.restarts} restarts, "
+        f"seed {scenario.seed}: rounds {outcome.rounds}, cards {outcome.cards}, restarts {outcome.restarts}, "
         f"{outcome.simulated_s:.0f} s at the table; what struck: {struck}"
     )
-    yield f"its last facts, of {len(stage.facts)}:"
-    for fact in stage.facts[-LAST_FACTS:]:
+    facts = [fact for fact in stage.facts if fact.get("reason") != CLOSED_HERE]
+    yield f"its last facts, of {len(facts)}:"
+    for fact in facts[-LAST_FACTS:]:
         data = (f"{key}={_text(value)}" for key, value in fact.items() if key not in HIDDEN)
         yield f"  {fact['fact']} {fact['kind']} {' '.join(data)}"[:160].rstrip()

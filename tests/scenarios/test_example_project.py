@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import serial
 
-from devices.registry import load
-from simulators.rig import plugged
+from devices.registry import load as load_driver
+from simulators.rig import plugged, plugin
+from simulators.rig.campaign.plan import WHOLE
+from simulators.rig.scenario import Expected, Scenario, Tap, load
 from simulators.rig.sim import DEVICES
+from simulators.rig.staging import play
 
 EXAMPLE = Path(__file__).parents[1] / "example_project"
+PAGE = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
 SMALL = {"table": {"wagers": []}, "cards": {"decks_per_batch": 1}}
 
 
@@ -32,8 +37,8 @@ def test_the_example_project_passes():
     passed = re.findall(r"^(\S+?)(?:\.cutcard\.yaml)?::\S+ PASSED", said, re.MULTILINE)
     assert code == 0, said
     scenarios = {f"scenarios/{path.name.partition('.')[0]}" for path in (EXAMPLE / "scenarios").iterdir()}
-    assert len(scenarios) == 6
-    assert set(passed) == {"test_our_table.py", "test_pit_display.py", *scenarios}
+    assert len(scenarios) == 7
+    assert set(passed) == {"test_first.py", "test_our_table.py", "test_pit_display.py", *scenarios}
 
 
 FAILS = """\
@@ -71,6 +76,27 @@ def test_the_plugin_that_every_pytest_loads_imports_nothing_of_ours_with_it():
     assert not {"yaml", "serial", "pydantic", "structlog", "transitions"} & set(loaded)
 
 
+def test_the_page_shows_the_example_as_it_is_and_names_everything():
+    shown = dict(re.findall(r"\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)```", PAGE, re.DOTALL))
+    assert len(shown) == 4
+    for name, text in shown.items():
+        assert text == (EXAMPLE / name).read_text(), name
+    prose = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
+    named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", prose))))
+    fixtures = {name for name in vars(plugin) if name.startswith("cutcard_")}
+    keys = {field.name for shape in (Scenario, Expected, Tap) for field in fields(shape)}
+    assert (fixtures | keys | set(WHOLE)) - named == {"rules", "args"}
+
+
+def test_the_page_shows_a_report_as_it_is(tmp_path):
+    text = (EXAMPLE / "scenarios" / "a_bad_evening.cutcard.yaml").read_text()
+    file = tmp_path / "a.cutcard.yaml"
+    file.write_text(
+        text.replace("[wrong_count, cards_inside]", "[wrong_count]").replace("restarts: 1", "restarts: 2")
+    )
+    assert "```\n" + "\n".join(play(load(file))) + "\n```" in PAGE
+
+
 # Devices
 
 
@@ -78,7 +104,7 @@ def test_the_plugin_that_every_pytest_loads_imports_nothing_of_ours_with_it():
 def test_each_device_has_a_fixture_on_a_pty(device, request):
     made = request.getfixturevalue(f"cutcard_{device.replace('-', '_')}")
     assert made.uri == f"serial:{made.path}"
-    with serial.Serial(made.path, load(device).baud, timeout=2) as port:
+    with serial.Serial(made.path, load_driver(device).baud, timeout=2) as port:
         assert port.is_open
     assert made.act(lambda machine: machine is made.machine)
 

@@ -217,7 +217,7 @@ def test_all_that_came_otherwise_is_told(write):
     end = told.index("")
     assert told[:end] == REPORT.splitlines()
     assert re.fullmatch(
-        r"seed 1: 0 rounds, 0 cards, 0 restarts, \d+ s at the table; what struck: leave_inside 1",
+        r"seed 1: rounds 0, cards 0, restarts 0, \d+ s at the table; what struck: leave_inside 1",
         told[end + 1],
     )
     assert re.fullmatch(r"its last facts, of \d+:", told[end + 2])
