@@ -207,7 +207,7 @@ class Table:
         try:
             self._play()
         except Exception as error:  # noqa: BLE001 - whatever it is: it is told, and never hidden
-            self.judge.failed(f"crashed: {type(error).__name__} at {where(error)}: {error}")
+            self.judge.failed(f"crashed: {where(error)}: {error}")
         finally:
             self.store.close()
         return self._outcome()
