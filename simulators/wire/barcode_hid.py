@@ -111,7 +111,7 @@ class BarcodeReader:
             reports = [report for report in reports if enter not in report[2:]]
         if trap := self.traps.sprung("lost_key_up"):
             ups = [place for place, report in enumerate(reports) if not any(report[2:])]
-            del reports[ups[int(trap.value or 1) - 1]]
+            del reports[ups[min(int(trap.value or 1), len(ups)) - 1]]
         if trap := self.traps.sprung("modifier"):
             reports[2] = bytes((int(trap.value or 4),)) + reports[2][1:]
         if self.traps.sprung("short_report"):

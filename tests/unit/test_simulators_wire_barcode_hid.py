@@ -102,6 +102,15 @@ def test_faults_of_its_wire(fault, differ):
     assert reports[:-10] != whole
 
 
+def test_with_rollover_there_is_one_key_up_that_can_be_lost():
+    device = reader("AS")
+    faults.apply(device, "rollover")
+    faults.apply(device, "lost_key_up:5@1")
+    reports = typed(device)
+    assert [bool(any(report)) for report in reports].count(False) == 0
+    assert reports[-1][2] == 0x28
+
+
 def test_unplugged_in_mid_code_it_types_no_more_of_it():
     device = reader("AS", "KD")
     faults.apply(device, "unplug_mid_code:0.5@1")
