@@ -73,7 +73,7 @@ class DiskStore:
         journal = WatchedJournal.open(self.path, self.key, clock=clock, boot_id=random.randbytes(16))
         assert isinstance(journal, WatchedJournal)
         journal.store = self
-        self._journal = journal
+        self._journal, self.in_doubt = journal, []
         return journal
 
     def committed(self, entries: list[Entry]) -> None:
