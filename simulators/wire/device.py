@@ -43,42 +43,43 @@ class Refused(Exception):
 class Outbox:
     """Pieces of output, each with the time at which it leaves.
 
-    `byte_s` s a byte takes: one piece leaves after the other, and is there with its last byte.
+    `byte_s` s a byte takes: one piece leaves after the other, and is there with its last byte. `waiting` is
+    empty when nothing does.
     """
 
     def __init__(self, byte_s: float = 0.0) -> None:
         self.byte_s = byte_s
-        self._heap: list[tuple[float, int, bytes]] = []
+        self.waiting: list[tuple[float, int, bytes]] = []
         self._order = 0
         self._free_at = 0.0
 
     def put(self, at: float, data: bytes) -> None:
         self._order += 1
-        heapq.heappush(self._heap, (at, self._order, data))
+        heapq.heappush(self.waiting, (at, self._order, data))
 
     def take(self, now: float) -> bytes:
         return b"".join(self.pieces(now))
 
     def pieces(self, now: float) -> list[bytes]:
-        return [piece for _, piece in self.arrivals(now)]
+        return [piece for _, piece in self.arrivals(now)] if self.waiting else []
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
         """As `pieces`, each with its time."""
         out: list[tuple[float, bytes]] = []
-        while self._heap and (at := self._due()) <= now:
+        while self.waiting and (at := self._due()) <= now:
             self._free_at = at
-            out.append((at, heapq.heappop(self._heap)[2]))
+            out.append((at, heapq.heappop(self.waiting)[2]))
         return out
 
     def deadline(self) -> float | None:
-        return self._due() if self._heap else None
+        return self._due() if self.waiting else None
 
     def clear(self) -> None:
-        self._heap.clear()
+        self.waiting.clear()
         self._free_at = 0.0
 
     def _due(self) -> float:
-        at, _, data = self._heap[0]
+        at, _, data = self.waiting[0]
         return max(at, self._free_at) + len(data) * self.byte_s if self.byte_s else at
 
 

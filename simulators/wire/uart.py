@@ -38,7 +38,7 @@ class Uart:
 
     def heard(self, now: float) -> list[tuple[float, bytes]]:
         """What has come up to `now`, each piece with its time."""
-        return self._into.arrivals(now)
+        return self._into.arrivals(now) if self._into.waiting else []
 
     def say(self, at: float, data: bytes) -> None:
         """Begin to send `data` at `at`, or when what was begun before is through."""
