@@ -82,7 +82,7 @@ def test_after_a_power_cut_acknowledged_facts_are_there_and_others_wholly_or_not
 ) -> None:
     """The log is moved into the file every few commits, so that it is begun anew again and again."""
     random, wanted, kept, count = Random("sizes"), [], set(), 0
-    for boot in range(30):
+    for boot in range(20):
         journal = opened(store, boot)
         journal._db.execute("PRAGMA wal_autocheckpoint = 6").fetchall()
         for _ in range(random.randint(0, 9)):

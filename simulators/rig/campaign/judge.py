@@ -217,7 +217,6 @@ class Judge:
                 self._gap(f"fact {entry.seq} follows fact {self._seq}")
             self._seq = entry.seq
             kind = fact.kind
-            self._admits |= bool(self._uncertain)
             if kind == "card_drawn" and fact.source == shoe:
                 self._read.append((entry.seq, fact.whole, fact.data.get("card") is not None))
             elif kind in GAPS and fact.source == shoe:
@@ -234,6 +233,7 @@ class Judge:
                 self._uncertain.discard(fact.data["fault"])
             elif kind in COUNTS and (batch := fact.data.get(COUNTS[kind])) is not None:
                 self._counted[batch] = entry.seq
+            self._admits |= bool(self._uncertain)
 
     def _hear(self, what: str, line: Mapping[str, Any]) -> None:
         """Each fact as followers get it."""
