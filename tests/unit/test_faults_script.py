@@ -235,6 +235,9 @@ def test_an_act_after_a_command_comes_when_it_is_served_and_takes_the_answer():
     assert bench.machine.locked
     assert bench.seen == []
     assert bench.machine.boot == 2
+    at_once = Bench(exercises.MAKE["managed-shoe"](), [Step("reboot", "0", command="lock")])
+    at_once.ask(WRITE, 67, 1, seconds=2.0)
+    assert at_once.seen == [], "the restart comes behind the answer, not before it"
 
 
 def test_a_time_is_met_exactly():

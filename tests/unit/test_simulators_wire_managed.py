@@ -499,6 +499,111 @@ def test_duplicate_late_silent_and_chatter():
     assert host.ask(READ, 67, 0)["drawn"] == 0
 
 
+# A device that is not well
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "told"),
+    [
+        ("wrong_identity", "serial", "XX9999"),
+        ("wrong_identity:product", "product", "SIM-OTHER"),
+        ("wrong_identity:vendor", "vendor", "Elsewhere"),
+        ("wrong_identity:class", "class", "toaster"),
+        ("wrong_identity:protocol", "protocol", 9),
+        ("old_firmware", "firmware", "0.1.0"),
+        ("old_firmware:0.9.7", "firmware", "0.9.7"),
+    ],
+)
+def test_it_says_it_is_another_one(text, key, told):
+    usual, host = shoe_host().ask(READ, 64, 0), shoe_host()
+    faults.apply(host.device, text)
+    assert host.ask(READ, 64, 0) == usual | {key: told}
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("crc", {}),
+        ("decks", {"decks": 7}),
+        ("mode", {"mode": "sort"}),
+        ("recognition", {"recognition": False}),
+    ],
+)
+def test_its_settings_differ_once(text, change):
+    host = shuffler_host()
+    usual = host.ask(READ, 64, 1)
+    faults.apply(host.device, f"settings_differ:{text}@1")
+    told = host.ask(READ, 64, 1)
+    assert told["settings"] == usual["settings"] | change
+    assert (told["crc"] == usual["crc"]) == bool(change)
+    assert host.ask(READ, 64, 1) == usual
+
+
+def test_it_refuses_and_is_busy_for_a_while():
+    host = shoe_host()
+    faults.apply(host.device, "refuse:9@1")
+    faults.apply(host.device, "busy_answers:2@2")
+    assert host.ask(WRITE, 67, 1) == {"err": {"group": 67, "rc": 9}}
+    for host.now in (1.0, 2.9):
+        assert host.ask(WRITE, 67, 1) == {"err": {"group": 67, "rc": 4}}
+    assert not host.device.shoe.locked, "what is refused is not done"
+    host.now = 3.0
+    assert host.ask(WRITE, 67, 1) == {"locked": True}
+
+
+@pytest.mark.parametrize(("when", "done"), [("before", False), ("after", True)])
+def test_the_power_dips_over_a_request(when, done):
+    host = shoe_host()
+    faults.apply(host.device, f"brown_out:{when}@1")
+    host.send(WRITE, 67, 1)
+    host.now = 1.0
+    assert host.answers() == []
+    assert host.ask(READ, 64, 0)["boot"] == 2
+    assert host.device.shoe.locked is done
+
+
+def test_an_answer_has_a_wrong_number_or_says_what_the_last_one_said():
+    host = shoe_host()
+    faults.apply(host.device, "wrong_sequence@2")
+    faults.apply(host.device, "stale_answer@4")
+    usual = host.ask(READ, 67, 0, sequence=7)
+    host.send(READ, 67, 0, sequence=8)
+    assert host.answers() == [(9, usual)]
+    lock = host.ask(WRITE, 67, 1, sequence=10)
+    host.send(READ, 67, 0, sequence=11)
+    assert host.answers() == [(11, lock)]
+    assert host.ask(READ, 67, 0) == usual | {"locked": True}
+
+
+def test_a_small_ring_forgets_and_says_so():
+    host = shoe_host()
+    faults.apply(host.device, "small_ring:3")
+    for _ in range(5):
+        host.device.shoe.draw()
+    told = host.events(1)
+    assert (told["oldest"], told["next"], [event["n"] for event in told["events"]]) == (3, 6, [3, 4, 5])
+    host.device.reboot()
+    for _ in range(5):
+        host.device.shoe.draw()
+    assert host.events(1)["oldest"] == 3, "also after a restart"
+
+
+def test_a_cycle_has_the_number_of_the_last_and_a_token_is_forgotten():
+    host = shuffler_host()
+    faults.apply(host.device, "same_cycle@2")
+    faults.apply(host.device, "forget_token@2")
+    assert host.ask(WRITE, 66, 1, {"token": TOKEN}) == {"cycle": 1}
+    host.now = 30.0
+    assert host.ask(READ, 66, 0)["token"] == TOKEN
+    assert host.ask(WRITE, 66, 1, {"token": OTHER}) == {"cycle": 1}
+    host.now = 60.0
+    assert host.ask(READ, 66, 4)["token"] == OTHER
+    assert host.ask(READ, 66, 0) == {
+        "state": "loaded", "inside": 52, "door": False, "cycle": 1, "token": None, "mode": "shuffle",
+    }  # fmt: skip
+    assert host.ask(WRITE, 66, 3, {"token": OTHER}) == {"err": {"group": 66, "rc": 5}}
+
+
 def test_leave_inside_and_reboot_by_name():
     host = shuffler_host()
     faults.apply(host.device, "leave_inside:16@1")
