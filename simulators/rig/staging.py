@@ -71,8 +71,8 @@ class Stage(Table):
     def _between(self) -> None:
         super()._between()
         for tap in [tap for tap in self.waiting if self._is_due(tap)]:
+            self._tap(tap)  # when the daemon dies over it, it is tapped again
             self.waiting.remove(tap)
-            self._tap(tap)
 
     def _is_due(self, tap: Tap) -> bool:
         if tap.time is not None:

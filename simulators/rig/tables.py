@@ -40,7 +40,11 @@ def text_of(table: Table, home: Path) -> str:
     if table is None:
         return demo.TABLE
     if isinstance(table, Mapping):
-        return demo.to_toml(_laid_over(tomllib.loads(demo.TABLE), table))
+        whole = _laid_over(tomllib.loads(demo.TABLE), table)
+        for role, device in whole["devices"].items() if isinstance(whole["devices"], Mapping) else ():
+            if isinstance(device, dict):
+                device.setdefault("port", f"mem:{role}")
+        return demo.to_toml(whole)
     if str(table) in KINDS:
         return example(str(table))
     if not str(table).endswith(".toml"):
@@ -55,9 +59,10 @@ def text_of(table: Table, home: Path) -> str:
 
 def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     both = {**under, **over}
-    for key in under.keys() & over.keys():
-        if isinstance(under[key], Mapping) and isinstance(over[key], Mapping):
-            both[key] = _laid_over(under[key], over[key])
+    for key, value in over.items():
+        if isinstance(value, Mapping):
+            below = under.get(key, {})
+            both[key] = _laid_over(below if isinstance(below, Mapping) else {}, value)
     return both
 
 

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.table.inputs import Role
 from simulators.faults.script import Step
@@ -86,9 +89,10 @@ def test_what_is_not_said_is_the_demos_table_played_to_its_end(write):
 
 
 def test_a_table_is_a_file_an_example_or_sections_over_the_demos(write):
-    sections = "table: {table: {boxes: 5, wagers: []}, cards: {decks_per_batch: 2}}"
-    found = load(write(sections)).rules
-    assert (found.boxes, found.decks, found.cutting_card) == (5, 2, True)
+    sections = "table: {boxes: 5, wagers: []}, cards: {decks_per_batch: 2}"
+    reader = "devices: {reader: {driver: hole-card-reader}}"
+    found = load(write(f"table: {{{sections}, {reader}}}")).rules
+    assert (found.boxes, found.decks, found.reader, found.shoe) == (5, 2, "reader", "shoe")
     write((Path(__file__).parents[1] / "example_project" / "our_table.toml").read_text(), "our.toml")
     assert load(write("table: our.toml")).rules.boxes == 5
     assert load(write("table: casino-night-hand")).rules.night
@@ -163,6 +167,46 @@ def test_a_mistake_is_one_line_with_its_place(write, text, line, says):
     found = re.fullmatch(r"one\.cutcard\.yaml(?::([0-9]+))?: (.*)", str(told.value))
     assert found is not None, str(told.value)
     assert (found[1], says in found[2]) == (str(line), True), str(told.value)
+
+
+WORDS = st.sampled_from(
+    [
+        "",
+        "1",
+        "17",
+        "yes",
+        "misread",
+        "shoe",
+        "close",
+        "card_drawn",
+        "two-batch-shoe-1",
+        "-1",
+        "1e9",
+        "\u2028",
+    ]
+)
+TOP = ("about", "table", "seed", "shoes", "helped", "faults", "taps", "expect")
+INNER = "fault card nth tap fact cards devices latched facts kind decks_per_batch time by device rounds other"
+TREES = st.recursive(
+    WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(INNER.split()), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=50)
+@given(tree=st.dictionaries(st.sampled_from(TOP), TREES))
+def test_any_tree_is_a_scenario_or_one_line(tmp_path_factory, tree):
+    path = tmp_path_factory.mktemp("any") / "any.cutcard.yaml"
+    path.write_text(yaml.safe_dump(tree, allow_unicode=True))
+    told = "any.cutcard.yaml: fine"
+    try:
+        load(path)
+    except ScenarioError as error:
+        told = str(error)
+    assert re.fullmatch(r"any\.cutcard\.yaml(:[0-9]+)?: .+", told)
 
 
 def test_a_file_that_is_no_text_is_one_line(tmp_path):
