@@ -24,6 +24,7 @@ from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.plugged import Errands
 from simulators.rig.stepped import Stepped
+from simulators.rig.steps import Stuck
 from simulators.wire.device import WireDevice
 
 T = TypeVar("T")
@@ -113,6 +114,10 @@ class _Facts:
     def _all_facts(self) -> list[dict[str, Any]]:
         raise NotImplementedError
 
+    def _with_faults(self, why: Stuck) -> Stuck:
+        """What keeps the dealer, with the faults that are to blame."""
+        return Stuck(f"{why}; latched: {', '.join(self.latched) or 'nothing'}")
+
 
 class LiveTable(_Facts):
     """`cutcard run` as a process of its own, its devices on ptys, and a dealer who plays when asked to.
@@ -155,7 +160,10 @@ class LiveTable(_Facts):
 
         Raises Stuck or DaemonGone, whose texts say where the play stands.
         """
-        self._do(lambda: self._live.run(lambda: bool(until())))
+        try:
+            self._do(lambda: self._live.run(lambda: bool(until())))
+        except Stuck as error:
+            raise self._with_faults(error) from None
 
     def wait(self, until: Callable[[], object]) -> None:
         """The dealer rests until `until()` holds. Raises DaemonGone when that takes too long."""
@@ -252,7 +260,10 @@ class VirtualTable(_Facts):
 
     def play(self, until: Callable[[], object] | None = None) -> None:
         """The dealer plays on until `until()` holds, or all shoes are dealt. Raises Stuck."""
-        self.stepped.run(None if until is None else lambda: bool(until()))
+        try:
+            self.stepped.run(None if until is None else lambda: bool(until()))
+        except Stuck as error:
+            raise self._with_faults(error) from None
 
     def tap(self, event: str, **args: Any) -> dict[str, Any]:
         """One operator event from us; the answer. The dealer is not told."""

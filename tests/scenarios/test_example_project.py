@@ -17,6 +17,7 @@ from simulators.rig.campaign.plan import WHOLE
 from simulators.rig.scenario import Expected, Scenario, Tap, load
 from simulators.rig.sim import DEVICES
 from simulators.rig.staging import play
+from simulators.rig.steps import Stuck
 
 EXAMPLE = Path(__file__).parents[1] / "example_project"
 PAGE = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
@@ -197,3 +198,10 @@ def test_mistakes_about_a_table_are_one_line(cutcard_table, cutcard_virtual_tabl
     table = cutcard_virtual_table("hand-dealt-1")
     with pytest.raises(ValueError, match="this table has no 'shoe'; it has shuffler"):
         table.fault("shoe", "misread")
+
+
+def test_a_dealer_who_cannot_go_on_says_what_is_latched(cutcard_virtual_table):
+    table = cutcard_virtual_table("two-batch-shoe-1")
+    table.fault("shuffler", "leave_inside@1")
+    with pytest.raises(Stuck, match=r"waiting for the shuffle of batch A; latched: wrong_count\Z"):
+        table.play()
