@@ -9,7 +9,7 @@ from controller.table.phases import IN_ROUND
 from devices.events import Sense
 from simulators.models.cards import Card, CuttingCard
 from simulators.rig.felt import Felt
-from simulators.rig.referee import BURN, STUB
+from simulators.rig.referee import ASIDE, BURN, STUB
 from simulators.rig.steps import Count, Pause, Script, Step, Stuck, Tap, Until
 from simulators.rig.view import View
 
@@ -197,6 +197,8 @@ class Acts:
         while True:
             if self.felt.shoe.empty and self.view.phase in IN_ROUND:
                 yield from self.reshuffle_in_round()
+            if self.felt.early and place not in ASIDE:
+                return self.felt.use_early(place).face
             if self.felt.shoe.locked:
                 yield Until(lambda: not self.felt.shoe.locked, "the shoe to be unlocked")
             item = self.felt.draw(place)

@@ -6,7 +6,7 @@ People do not forget when the daemon restarts: a tap in flight is sent again und
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simulators.rig.acts import SETTLE_S, TRIES, Acts
@@ -37,7 +37,7 @@ class Dealer:
     """Plays `shoes` shoes. `made` are decisions that are taken whatever the cards say.
 
     `unhurried` false saves time by resting once a round instead of after each card. `refused` is the answer
-    to the last tap that was refused.
+    to the last tap that was refused and should not have been; `sent` is the last tap, `heard` its answer.
     """
 
     def __init__(
@@ -66,6 +66,13 @@ class Dealer:
         self._wake: float | None = None
         self._script = self.acts.play()
         self.refused: Mapping[str, Any] | None = None
+        self.sent: Mapping[str, Any] = {}
+        self.heard: Mapping[str, Any] = {}
+        self._slip = False
+
+    def wrap(self, around: Callable[[Script], Script]) -> None:
+        """From here on play by what `around` makes of the script."""
+        self._script = around(self._script)
 
     def take_over(self, script: Script) -> None:
         """From here on play by this script; what was about to be tapped or awaited is forgotten."""
@@ -120,7 +127,8 @@ class Dealer:
         if "get" in request:
             self.felt.referee.check(custody_of(answer["status"]))
             return
-        if answer["ok"]:
+        self.heard = answer
+        if answer["ok"] or self._slip:
             return
         args = {k: v for k, v in request.items() if k not in ("do", "id", "by")}
         tap = Tap(request["do"], args, request.get("by", ""))
@@ -144,7 +152,9 @@ class Dealer:
     def _request(self, tap: Tap) -> dict[str, Any]:
         self._taps += 1
         by = {"by": tap.by} if tap.by else {}
-        self._in_flight = {"do": tap.event, "id": f"{self._seed}/{self._taps}", **by, **tap.args}
+        key = tap.id or f"{self._seed}/{self._taps}"
+        self._in_flight = self.sent = {"do": tap.event, "id": key, **by, **tap.args}
+        self._slip = tap.slip
         self._sent_at = self.view.seq
         return self._in_flight
 

@@ -102,6 +102,7 @@ class Felt:
         }
         self.batch_of = {card: name for name, cards in batches.items() for card in cards}
         self.face_up = False
+        self.early: list[Card] = []
         self._world = World(batches, places)
         self._brought = 1 + len(rules.batches) * rules.batch_size
         self.referee = Referee(
@@ -201,6 +202,25 @@ class Felt:
             for happening in self.shoe.happenings[before : before + 1]
         )
         return None if item is None else self._lay(item, FACE_UP if self.face_up else place)
+
+    def draw_early(self) -> Item | None:
+        """Pull a card that nobody is due: it lies before the dealer until somebody is (R-32)."""
+        item = self.shoe.draw()
+        if isinstance(item, Card):
+            self.layout.deal(item, "aside")
+            self.early.append(item)
+        return item if item is None or isinstance(item, Card) else self._lay(item, "aside")
+
+    def use_early(self, place: str) -> Card:
+        """The card drawn too early is the next one."""
+        card = self.early.pop(0)
+        self.layout.places["aside"].remove(card)
+        self._lay(card, place)
+        return card
+
+    def burn_last(self, place: str) -> None:
+        """The last card of a hand goes to the rack."""
+        self.rack.put([self.layout.places[place].pop()])
 
     def take_stack(self, place: str) -> int:
         """What lies on the tray of a shoe that dispenses stacks goes to its place; how many cards."""

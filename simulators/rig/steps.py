@@ -9,11 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """`by` is the role of somebody else than the dealer; without it he taps with every role."""
+    """`by` is the role of somebody else than the dealer; without it he taps with every role.
+
+    `id` is that of an earlier tap which is sent once more. A `slip` may be refused: it goes on all the same.
+    """
 
     event: str
     args: Mapping[str, Any] = field(default_factory=dict)
     by: str = ""
+    id: str = ""
+    slip: bool = False
 
     @classmethod
     def of(cls, text: str) -> Tap:

@@ -107,7 +107,7 @@ class GoOn(Remedies):
         if felt.shuffler.inside and not self.rules.continuous:
             yield from self._empty_at_closing(batch)
             return
-        if not felt.shoe.empty:
+        if len(felt.shoe):
             felt.empty_shoe(batch)
         for item in (*felt.rack.take().contents(), *felt.layout.pick_up_hands()):
             felt.hold([item], batch)
@@ -246,8 +246,12 @@ class GoOn(Remedies):
             yield None
         if isinstance(felt.shoe, StackShoe) and not felt.shoe.empty:
             yield from self._poker.stack(STUB, len(felt.shoe))
-        while not felt.shoe.empty:
+        while not felt.shoe.empty and getattr(felt.shoe, "dealing", True):
             yield from self.acts.draw(STUB)
+        if len(felt.shoe):
+            felt.shoe.open_lid()
+            felt.rack.put(felt.shoe.remove_by_hand().give())
+            felt.shoe.close_lid()
         yield Pause(PREPARE_S)
         said: dict[str, Any] = {"gauge": felt.rack.gauge(self.rules.batch_size)}
         if Sense.BACK not in self.rules.shoe_senses:
@@ -267,9 +271,11 @@ class GoOn(Remedies):
 
     def _between_rounds(self) -> Script:
         felt, rules = self.felt, self.rules
-        enough = rules.continuous and self.last_shoe() and self.view.cards > rules.batch_size
+        enough = self.view.cards >= rules.batch_size * len(self.view.batches)
         if felt.laid():
             felt.pick_up()
+        if rules.continuous and len(felt.referee.shoes) < len(self.view.batches):
+            felt.ready_to_deal()
         if rules.continuous and (felt.shoe.empty or enough):
             yield Tap("close" if self.last_shoe() else "idle")
         elif felt.shoe.empty:
@@ -308,12 +314,20 @@ class GoOn(Remedies):
         return not self.rules.continuous and self.rules.one_deck is None
 
     def _deal(self, order: list[str]) -> Script:
-        laid = self.felt.laid()
         if not self.rules.stacks:
-            yield from self.acts.draw(order[laid])
+            yield from self.acts.draw(self._next(order))
             return
-        for place, stack in groupby(order[laid:]):
+        for place, stack in groupby(order[self.felt.laid() :]):
             yield from self._poker.stack(place, len(list(stack)))
+
+    def _next(self, order: list[str]) -> str:
+        """Whose card of the deal comes next, by those that lie there."""
+        lie = {place: len(items) for place, items in self.felt.layout.places.items()}
+        for place in order:
+            if not lie[place]:
+                return place
+            lie[place] -= 1
+        return "dealer"
 
     def _settle(self) -> Script:
         own = [item.face for item in self.felt.layout.places["dealer"] if isinstance(item, Card)]

@@ -19,6 +19,7 @@ from controller.table.state import TableState
 from simulators.faults import FAULTS
 from simulators.models.cards import Card
 from simulators.rig.campaign.result import Counters, Failure
+from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.campaign.store import DiskStore
 from simulators.rig.felt import BEE_TEK
 from simulators.rig.referee import Laid
@@ -66,6 +67,12 @@ EXCUSES = (
         ("wrong_count", "wrong_composition", "cards_inside", "rack_gauge", "count_drift", "cards_missing"),
         "cards of an earlier batch that lie where no sensor is come along when they come free",
         by_count=True,
+    ),
+    Excuse(
+        (*STRANGER, "repeated batch", "burn missed", "swapped in a round", "round after the cutting card"),
+        ("unshuffled_loaded",),
+        ("stray_card",),
+        "cards that nobody loaded through the table are known when the first comes out (INC-1)",
     ),
     Excuse(
         ("round after the cutting card",),
@@ -319,7 +326,7 @@ class Judge:
             new = now - self._before.get(device, Counter())
             self._before[device] = Counter(now)
             self._struck_at |= dict.fromkeys(new, seq)
-            if (new and self._talks(device)) or any(FAULTS[name].hides for name in new if name in FAULTS):
+            if (new and self._talks(device)) or any(map(_hides, new)):
                 self._hidden_at = seq
 
     def _uncounted(self, since: int | None, *batches: str) -> bool:
@@ -422,3 +429,10 @@ def _same(card: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
 def _difference(wanted: TableState, found: TableState) -> str:
     names = [f.name for f in fields(wanted) if getattr(wanted, f.name) != getattr(found, f.name)]
     return ", ".join(names)
+
+
+def _hides(name: str) -> bool:
+    """Whether cards are somewhere else, once this struck, than anybody can know before a count."""
+    if name in SLIPS:
+        return SLIPS[name].hides
+    return name in FAULTS and FAULTS[name].hides

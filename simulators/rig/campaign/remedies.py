@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.table.profiles import TableRules
 from simulators.models.cards import Stack
+from simulators.models.continuous import ContinuousShuffler
 from simulators.rig.acts import PREPARATION, PREPARE_S, Acts
 from simulators.rig.felt import Felt
 from simulators.rig.stepped import Stepped
@@ -79,7 +80,8 @@ class Remedies:
             if fault["code"] == "reader_failed":
                 return (yield from self.reader())
             if fault["code"] == "cards_inside" and phase not in (*ROUND, *RESHUFFLE):
-                self.felt.empty_shuffler(fault["batch"] or self._some_batch())
+                whose = fault["batch"] or self._some_batch()
+                self.felt.empty_shoe(whose) if self.rules.continuous else self.felt.empty_shuffler(whose)
                 yield None
                 return True
         if phase in (*ROUND, *RESHUFFLE, "closed"):
@@ -115,9 +117,10 @@ class Remedies:
 
     def technician(self, code: str) -> Script:
         """At the second time that something fails the machines are mended, not only tried again."""
-        self.felt.shuffler.settings.update(mode="shuffle", recognition=True)
-        self.felt.shuffler.settings["decks"] = self.rules.decks
-        self.felt.shuffler.settings["cards_per_deck"] = len(self.rules.deck)
+        shoe = self.felt.shoe
+        for machine in (self.felt.shuffler, *((shoe,) if isinstance(shoe, ContinuousShuffler) else ())):
+            machine.settings.update(mode="shuffle", recognition=True)
+            machine.settings.update(decks=self.rules.decks, cards_per_deck=len(self.rules.deck))
         if self.tried[code] > 1:
             self.felt.shuffler.maintain()
             for machine in (self.felt.shuffler, self.felt.shoe, self.felt.reader):
@@ -193,7 +196,9 @@ class Remedies:
     def at_shuffler(self) -> Did:
         """The next act at the shuffler, if one is due: load, start, let out, lift out."""
         said = self.status["shuffler"]
-        if self.rules.shuffler is None or self.rules.continuous or said["out"] or self.status["manual"]:
+        if self.rules.continuous:
+            return (yield from self._at_continuous())
+        if self.rules.shuffler is None or said["out"] or self.status["manual"]:
             return False
         batch, cycle = said["batch"], said["cycle"]
         if cycle == "proved":
@@ -222,6 +227,26 @@ class Remedies:
         yield Until(lambda: self.view.cycle in ("running", "proved", "none"), "the cycle to start")
         if self.tried["start"] > 1:
             yield from self.technician("start")
+        return True
+
+    def _at_continuous(self) -> Did:
+        """A machine that deals too: load it, see to its first shuffle, or take the cards out again."""
+        phase, batch = self.status["phase"], self.status["shuffler"]["batch"]
+        if phase in ("opening", "rack_full") and batch is None:
+            return (yield from self.store())
+        if phase != "first_loaded" or self.status["shuffler"]["cycle"] != "none":
+            return False
+        held = self.status["batches"][batch]
+        if held["unfit"] or held["cards"].get("shuffler") != self.rules.batch_size or self.tried["start"] > 2:
+            self.tried["start"] = 0
+            self.felt.empty_shoe(batch)
+            yield None
+            return True
+        self.tried["start"] += 1
+        self.felt.shoe.close_lid()
+        yield Tap("start_shuffle")
+        yield Until(lambda: self.view.cycle in ("running", "proved", "none"), "the cycle to start")
+        yield from self.technician("start")
         return True
 
     def _worn_out(self) -> bool:
@@ -260,7 +285,10 @@ class Remedies:
             return False
         if (yield from self.prepare(batch)):
             return True
-        if self.felt.shuffler.inside:
+        if self.rules.continuous and len(self.felt.shoe):
+            self.felt.empty_shoe(batch)
+            yield None
+        elif self.felt.shuffler.inside:
             self.felt.empty_shuffler(batch)
             yield None
         self.strip(batch)

@@ -87,7 +87,10 @@ class Table:
 
     def struck(self) -> Mapping[str, Counter[str]]:
         """What really happened, by device."""
-        return {name: line.struck for name, line in self._lines.items()} | {TABLE: self._struck}
+        return {name: line.struck for name, line in self._lines.items()} | {
+            TABLE: self._struck,
+            DEALER: self.people.slips,
+        }
 
     # The plan
 
@@ -125,7 +128,7 @@ class Table:
                 self._struck[step.fault] += 1
                 self._jump += float(step.value) if step.value else JUMP_S
             case _ if step.device == DEALER:
-                self.people.slip(step)
+                self.people.slip(self.world, step)
             case _:
                 self._traps.set(step.fault, 1, step.value)
 
@@ -226,6 +229,8 @@ class Table:
                 self._stuck(str(cannot), cannot.why)
         self.store.before = self.store.after = self.world.between = lambda: None
         self.world.settle(1.0)
+        for what in self.people.believed(self.world):
+            self.judge.failed(what)
         self.judge.ended()
         self.world.close()
 
