@@ -120,6 +120,7 @@ def test_every_alphabet_is_read_by_its_profile_and_all_but_free_are_learned(
     for profile in (alphabet, *(["learn"] if alphabet != "free" else [])):
         line, shoe = angel_eye(f"sequence:{alphabet}", *keeps, seq_profile=profile)
         deal(line, shoe, 40)
+        assert line.kinds[:3] == ["link_up", "session_started", "standby"]
         assert cards(line) == drawn(shoe)
         assert set(brief(line)) == {"card_drawn"}
 
