@@ -88,6 +88,11 @@ def test_every_step_fits_its_table() -> None:
                 lines[step.device].add(step)
 
 
+def test_no_name_means_two_things() -> None:
+    assert not FAULTS.keys() & plan.WHOLE.keys()
+    assert {plan.LAYER_OF[name] for name in plan.WHOLE} == {"daemon", "people"}
+
+
 def test_a_planned_script_can_be_written_and_read() -> None:
     for made in PLANS:
         assert script.read(script.dump(made.steps), plan.LAYER_OF) == made.steps

@@ -15,6 +15,7 @@ from simulators.hosts.memory_host import MemoryHost
 from simulators.models.shoe import Shoe
 from simulators.rig.campaign.listening import wire_of
 from simulators.rig.campaign.result import Plan
+from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.campaign.tables import KINDS, LISTENED, Kind, rules_of
 from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, STACK_SHOE, Felt
 from simulators.wire.angel_eye import SEQUENCES, STARTS
@@ -25,7 +26,7 @@ PER_SHOE = (1, 1, 2, 2, 3, 4)
 """How many faults are planned for a shoe; each number as likely."""
 SETTINGS = 1
 """Settings at one table at most: they stay."""
-READER, DAEMON, POWER = "hole-card-reader", "daemon", "power"
+READER, DAEMON, POWER, DEALER = "hole-card-reader", "daemon", "power", "dealer"
 WHOLE = {
     "crash": DAEMON,
     "crash_before_commit": DAEMON,
@@ -36,9 +37,14 @@ WHOLE = {
     "clock_jump": DAEMON,
     "power_cut": POWER,
     "power_dip": POWER,
+    **dict.fromkeys(SLIPS, DEALER),
 }
 """What befalls a whole table, and the device that a script names for it."""
-LAYER_OF = {name: fault.layer for name, fault in FAULTS.items()} | dict.fromkeys(WHOLE, DAEMON)
+LAYER_OF = {
+    **{name: fault.layer for name, fault in FAULTS.items()},
+    **dict.fromkeys(WHOLE, "daemon"),
+    **dict.fromkeys(SLIPS, "people"),
+}
 ONLY_UPLOADS = frozenset(
     {
         "keep_old", "spoil", "stay_in_bootloader", "quiet_bootloader", "upload_reboot", "upload_refused",

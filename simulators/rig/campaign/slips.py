@@ -309,7 +309,7 @@ SLIPS: Mapping[str, Slip] = {
     "torn_card": Slip(
         "a card of the batch in the shoe is torn", _before("round_settled"), _torn_card, ("dead_card",)
     ),
-    "early_card": Slip(
+    "drawn_too_early": Slip(
         "a card is drawn before the bets are closed",
         lambda at: at.event == "bets_closed" and _shoe_counts(at) and not at.felt.shoe.empty,
         _early_card, ("card_out_of_turn",),
