@@ -26,8 +26,12 @@ from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig import tables
 from simulators.rig.campaign.plan import WHOLE
+from simulators.rig.campaign.slips import SLIPS
+from simulators.rig.campaign.world import DEALER
 from simulators.rig.felt import Felt
 
+LASTING = frozenset({"power_cut", "power_dip", "clock_jump"})
+"""Faults of a whole table that take seconds for a value."""
 PLAYED = "played"
 """How a table ends that nothing stops."""
 
@@ -183,7 +187,7 @@ def _plain(value: Any) -> Any:
 
 def _faults(wanted: Any, rules: TableRules, shoe: str) -> tuple[Step, ...]:
     wires = Felt(rules, "", shoe=shoe).wires
-    known = (*FAULTS, *WHOLE)
+    known = (*FAULTS, *WHOLE, *SLIPS)
     if wanted == []:
         return ()
     try:
@@ -197,11 +201,8 @@ def _faults(wanted: Any, rules: TableRules, shoe: str) -> tuple[Step, ...]:
 
 def _of_a_device(step: Step, number: int, wires: Mapping[str, Any]) -> Step:
     """The step with its device, which can have its fault."""
-    of_table = WHOLE.get(step.fault)
-    if of_table is not None:
-        if step.device not in (None, of_table):
-            raise _Wrong(f"{step.fault} befalls {of_table}, not {step.device}", "faults", number, "device")
-        return replace(step, device=of_table)
+    if (device := _of_the_table(step, number)) is not None:
+        return replace(step, device=device)
     device = step.device or _only_able(step, number, wires)
     if device not in wires:
         raise _Wrong(
@@ -211,6 +212,23 @@ def _of_a_device(step: Step, number: int, wires: Mapping[str, Any]) -> Step:
     if (why := _unfit(step, wires[device])) is not None:
         raise _Wrong(why, "faults", number)
     return replace(step, device=device)
+
+
+def _of_the_table(step: Step, number: int) -> str | None:
+    """Whom a fault befalls that is none of a device; it can come as it is told."""
+    slips = step.fault in SLIPS
+    device = DEALER if slips else WHOLE.get(step.fault)
+    if device is None:
+        return None
+    if step.device not in (None, device):
+        raise _Wrong(f"{step.fault} befalls {device}, not {step.device}", "faults", number, "device")
+    if slips and not step.waits and (step.nth or step.chance) is not None:
+        raise _Wrong("a slip comes after a card, a command or a time, or at once", "faults", number)
+    if step.value is not None:
+        if step.fault not in LASTING:
+            raise _Wrong(f"{step.fault} takes no value", "faults", number, "value")
+        _seconds(step.value, "faults", number, "value")
+    return device
 
 
 def _only_able(step: Step, number: int, wires: Mapping[str, Any]) -> str:
@@ -333,7 +351,7 @@ def _number(value: Any, least: int, *place: str | int) -> int:
 def _seconds(value: Any, *place: str | int) -> float:
     word = _word(value, *place)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", word):
-        raise _Wrong(f"{place[-1]} is in seconds from the start, 0 or more, not {word!r}", *place)
+        raise _Wrong(f"{place[-1]} is a number of seconds, 0 or more, not {word!r}", *place)
     return float(word)
 
 

@@ -14,6 +14,7 @@ import serial
 from devices.registry import load as load_driver
 from simulators.rig import plugged, plugin
 from simulators.rig.campaign.plan import WHOLE
+from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.scenario import Expected, Scenario, Tap, load
 from simulators.rig.sim import DEVICES
 from simulators.rig.staging import play
@@ -86,7 +87,7 @@ def test_the_page_shows_the_example_as_it_is_and_names_everything():
     named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", prose))))
     fixtures = {name for name in vars(plugin) if name.startswith("cutcard_")}
     keys = {field.name for shape in (Scenario, Expected, Tap) for field in fields(shape)}
-    assert (fixtures | keys | set(WHOLE)) - named == {"rules", "args"}
+    assert (fixtures | keys | set(WHOLE) | set(SLIPS)) - named == {"rules", "args"}
 
 
 def test_the_page_shows_a_report_as_it_is(tmp_path):

@@ -136,6 +136,14 @@ def test_a_table_is_a_file_an_example_or_sections_over_the_demos(write):
         ("faults:\n- {fault: leave_inside, device: shoe}", 2, "only a shuffler"),
         ("faults:\n- {fault: leave_inside, value: many}", 2, "'many' is no value for leave_inside"),
         ("faults:\n- {fault: crash, device: shoe}", 2, "crash befalls daemon, not shoe"),
+        (
+            "faults:\n- {fault: power_cut, value: long}",
+            2,
+            "value is a number of seconds, 0 or more, not 'long'",
+        ),
+        ("faults:\n- {fault: crash, value: 3}", 2, "crash takes no value"),
+        ("faults:\n- {fault: wrong_tap, device: shoe}", 2, "wrong_tap befalls dealer, not shoe"),
+        ("faults:\n- {fault: wrong_tap, nth: 3}", 2, "a slip comes after a card, a command or a time, or at"),
         ("taps: close", 1, "taps is a list"),
         ("taps:\n- {card: 3}", 2, "it taps nothing; write tap: EVENT KEY=VALUE"),
         ("taps:\n- {tap: closed, card: 3}", 2, "there is no event 'closed'; did you mean 'close'?"),
@@ -143,8 +151,8 @@ def test_a_table_is_a_file_an_example_or_sections_over_the_demos(write):
         ("taps:\n- {tap: close, card: 3, time: 4}", 2, "a tap has one moment"),
         ("taps:\n- {tap: close, card: 3, nth: 4}", 2, "nth counts facts of one kind"),
         ("taps:\n- {tap: hit box 3, card: 3}", 2, "'box' is no argument; write KEY=VALUE"),
-        ("taps:\n- {tap: close, time: -1}", 2, "time is in seconds from the start, 0 or more, not '-1'"),
-        ("taps:\n- {tap: close, time: nan}", 2, "time is in seconds"),
+        ("taps:\n- {tap: close, time: -1}", 2, "time is a number of seconds, 0 or more, not '-1'"),
+        ("taps:\n- {tap: close, time: nan}", 2, "time is a number of seconds"),
         (
             "taps:\n- tap: close\n  card: 3\n  by: boss",
             4,
@@ -279,6 +287,11 @@ def test_a_table_that_is_helped_goes_on(write):
     assert play(load(write(text + expected))) == []
     mended = "helped: yes\nexpect: {latched: [wrong_count, cards_inside], cards: 52}\n"
     assert play(load(write(text + mended))) == []
+
+
+def test_a_slip_of_the_dealer_is_made_at_its_next_occasion(write):
+    text = SMALL + "helped: yes\nfaults: [{fault: drawn_too_early, card: 20}, {fault: double_tap}]\n"
+    assert play(load(write(text + "expect: {latched: [card_out_of_turn]}\n"))) == []
 
 
 def test_the_same_seed_gives_the_same_report(write):
