@@ -220,6 +220,8 @@ class Acts:
         """R-31: where no shoe tells that a card lay face up in it, the dealer does."""
         if self.felt.rules.by_eye:
             yield Tap("card_face_up")
+        elif not self.felt.rules.shoe_senses and self.view.phase in IN_ROUND:
+            yield Tap("drawn_in_error", {"exposed": True, "burned": True})
 
     def say_where(self, place: str) -> Script:
         """In a hand after the initial deal only the dealer knows where the cutting card came out.

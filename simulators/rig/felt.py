@@ -14,7 +14,7 @@ from simulators.models.shoe import Shoe
 from simulators.models.shuffler import BatchShuffler
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.table import DiscardRack, Holder, Layout, World
-from simulators.rig.referee import ASIDE, FACE_UP, STUB, Referee
+from simulators.rig.referee import ASIDE, BURN, FACE_UP, STUB, Referee
 from simulators.wire.bee_tek import BeeTek
 from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
@@ -197,7 +197,8 @@ class Felt:
         """
         before = len(self.shoe.happenings)
         item = self.shoe.draw()
-        self.face_up = place != STUB and any(
+        told_apart = place != STUB and not (place == BURN and isinstance(self.shoe_wire, BeeTek))
+        self.face_up = told_apart and any(
             happening.kind == "drawn" and happening.data["up"]
             for happening in self.shoe.happenings[before : before + 1]
         )

@@ -341,7 +341,8 @@ class Judge:
         census = self._census()
         for batch, believed in state.batches.items():
             belief = Counter({place.value: n for place, n in believed.cards.items()})
-            if +belief == census[batch] or latched or believed.unfit:
+            untold = state.shoe.untold and state.shoe.batch == batch
+            if +belief == census[batch] or latched or believed.unfit or untold:
                 continue
             if not self._uncounted(self._hidden_at, batch):
                 self.counters.invariant_violations += 1

@@ -96,6 +96,9 @@ class People:
             accepted = isinstance(step, Tap) and world.dealer.heard.get("ok")
             if accepted and (name := self._due(at, after=True)) is not None:
                 yield from self._make(at, name)
+                if SLIPS[name].over:
+                    yield from self._slipping(world, self._go_on(world))
+                    return
 
     def _due(self, at: Slips, *, after: bool) -> str | None:
         due = (n for n in self._waiting if SLIPS[n].after is after and SLIPS[n].occasion(at))

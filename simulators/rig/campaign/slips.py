@@ -131,7 +131,7 @@ def _peek_early(at: Slips) -> Script:
 
 
 def _thin_cut(at: Slips) -> Script:
-    yield at.try_("cut", position=at.random.choice((1, 9, at.rules.batch_size - 1)))
+    yield at.try_("cut", position=at.random.choice((at.rules.least_cut - 1, at.rules.batch_size)))
 
 
 def _verified_alone(at: Slips) -> Script:
@@ -202,7 +202,8 @@ def _misdeal(at: Slips) -> Script:
 def _skips(at: Slips) -> bool:
     """Whether the first two cards of nobody are out yet, and one may be left out."""
     blackjack = at.rules.one_deck is None and _shoe_counts(at)
-    return blackjack and at.view.phase == "dealing" and at.felt.laid() == 0 and not at.felt.early
+    told = at.event == "bets_closed" and at.view.phase == "dealing"
+    return blackjack and told and at.felt.laid() == 0 and not at.felt.early
 
 
 def _dealt_to(at: Slips, places: Sequence[str]) -> Script:
@@ -325,7 +326,7 @@ SLIPS: Mapping[str, Slip] = {
     "card_face_up": Slip("a card lies face up in the shoe", _may_turn, _next_is_up, ()),
     "misdeal": Slip("the round cannot stand", _before("round_settled"), _misdeal, (), over=True),
     "skipped_dealer_card": Slip(
-        "the dealer leaves out his first card", _skips, _skipped_first, (), over=True
+        "the dealer leaves out his first card", _skips, _skipped_first, (), after=True, over=True
     ),
     "skipped_hole_card": Slip(
         "the dealer leaves out his second card",
@@ -335,7 +336,7 @@ SLIPS: Mapping[str, Slip] = {
     "skipped_box": Slip(
         "a box is left out of the deal",
         lambda at: _skips(at) and len(at.dealer.acts.last_boxes) > 1,
-        _skipped_box, (), over=True,
+        _skipped_box, (), after=True, over=True,
     ),
     "wrong_batch_loaded": Slip(
         "the other batch is loaded than is told", _both_in_hand, _wrong_batch, ("wrong_batch",), hides=True,
