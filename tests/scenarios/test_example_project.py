@@ -20,6 +20,7 @@ from simulators.rig.sim import DEVICES
 from simulators.rig.staging import play
 from simulators.rig.steps import Stuck
 
+pytest_plugins = ["pytester"]
 EXAMPLE = Path(__file__).parents[1] / "example_project"
 PAGE = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
 SMALL = {"table": {"wagers": []}, "cards": {"decks_per_batch": 1}}
@@ -52,12 +53,13 @@ expect: {rounds: 1}
 """
 
 
-def test_a_scenario_that_fails_reads_like_a_report_and_one_that_is_wrong_is_one_line(tmp_path):
-    (tmp_path / "fails.cutcard.yaml").write_text(FAILS)
-    (tmp_path / "wrong.cutcard.yaml").write_text("seed: 1\nshoe: 2\n")
-    code, said = run(tmp_path, "-W", "error", "--strict-markers", "--continue-on-collection-errors")
+def test_a_scenario_that_fails_reads_like_a_report_and_one_that_is_wrong_is_one_line(pytester):
+    (pytester.path / "fails.cutcard.yaml").write_text(FAILS)
+    (pytester.path / "wrong.cutcard.yaml").write_text("seed: 1\nshoe: 2\n")
+    done = pytester.runpytest("-W", "error", "--strict-markers", "--continue-on-collection-errors")
+    said = done.stdout.str()
     report = re.search(r"_ A card that nobody foresaw _+\n(.*?)\n=", said, re.DOTALL)
-    assert (code, report is not None) == (1, True), said
+    assert (done.ret, report is not None) == (1, True), said
     lines = report[1].splitlines()
     assert re.fullmatch(r"rounds: expected 1, found \d+", lines[0])
     assert lines[1] == ""
