@@ -75,6 +75,13 @@ EXCUSES = (
         "cards that nobody loaded through the table are known when the first comes out (INC-1)",
     ),
     Excuse(
+        (*STRANGER, "repeated batch"),
+        ("wrong_batch_loaded",),
+        ("wrong_batch", "wrong_back", "wrong_back_in_shuffler", "rack_wrong_back"),
+        "another batch than was told is known by its backs, when a machine or a look at the rack sees them",
+        by_count=True,
+    ),
+    Excuse(
         ("round after the cutting card",),
         ("cut_unseen",),
         (),
@@ -212,6 +219,11 @@ class Judge:
             self.counters.cards_lost += ": cards lost: " in what
             shoe, _, text = what.removeprefix("shoe ").partition(": ")
             self.failed(text, self._first + max(int(shoe) - 1, 0))
+
+    def believed(self, what: str) -> None:
+        """Somebody did something wrong, and the controller took it for right."""
+        self.counters.invariant_violations += 1
+        self.failed(what)
 
     # Facts and lines
 

@@ -230,7 +230,7 @@ class Table:
         self.store.before = self.store.after = self.world.between = lambda: None
         self.world.settle(1.0)
         for what in self.people.believed(self.world):
-            self.judge.failed(what)
+            self.judge.believed(what)
         self.judge.ended()
         self.world.close()
 
