@@ -92,19 +92,24 @@ class Entry:
         return bool(self.hidden) and not self.fact.sealed
 
 
+_AS_IT_IS = frozenset({str, int, bool, bytes, type(None)})
+
+
 def plain(value: Any) -> Any:
     """The value in the one form that can be journaled: tuples as lists, any mapping as dict in key order.
 
     Raises TypeError for a float, a key that is not text, or anything else without one encoding.
     """
     kind = type(value)
-    if kind is str or kind is int or value is None or kind is bool or kind is bytes:
+    if kind in _AS_IT_IS:
         return value
     if kind is dict or isinstance(value, Mapping):
         for key in value:
             if type(key) is not str:
                 raise TypeError(f"a fact has a key that is a {type(key).__name__}, not plain text")
-        return {key: plain(value[key]) for key in _in_order(value)}
+        return {
+            key: item if type(item := value[key]) in _AS_IT_IS else plain(item) for key in _in_order(value)
+        }
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from controller.record import Entry
@@ -54,6 +55,7 @@ def visible(entries: Iterable[Entry]) -> Visible:
     return found
 
 
+@lru_cache(maxsize=64)  # the facts of one commit have one time
 def utc(wall_ms: int) -> str:
     """ISO 8601 with milliseconds and Z."""
     return (EPOCH + timedelta(milliseconds=wall_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -215,9 +215,9 @@ def _lost(link: Link, reason: str, now: float) -> tuple[Link, list[Output]]:
 def _received(link: Link, key: Hashable, outcome: Done | Refused) -> tuple[Link, list[Output]]:
     for p in link.pending:
         if p.submit.key == key:
-            rest = tuple(q for q in link.pending if q is not p)
-            link = _forget(replace(link, pending=rest), key)
-            return link, [Complete(p.submit.call_id, outcome)]
+            rest = tuple([q for q in link.pending if q is not p])
+            ended = _with(link, Ended(key, False, 0.0))
+            return replace(link, pending=rest, ended=ended), [Complete(p.submit.call_id, outcome)]
     known = next((e for e in link.ended if e.key == key), None)
     if known is None:
         return replace(link, foreign=link.foreign + 1), [Unasked(key, outcome, "foreign")]
@@ -290,14 +290,16 @@ def _start(link: Link, now: float) -> tuple[Link, list[Output]]:
 
 def _remember(link: Link, submit: Submit, now: float) -> Link:
     """The key of a command that ended Unknown: closed as long as its submit wants."""
-    return _end(link, Ended(submit.key, True, now + submit.hold if submit.hold else 0.0))
+    ended = Ended(submit.key, True, now + submit.hold if submit.hold else 0.0)
+    return replace(link, ended=_with(link, ended))
 
 
 def _forget(link: Link, key: Hashable) -> Link:
     """The key of a command that was answered: open at once."""
-    return _end(link, Ended(key, False, 0.0))
+    return replace(link, ended=_with(link, Ended(key, False, 0.0)))
 
 
-def _end(link: Link, ended: Ended) -> Link:
+def _with(link: Link, ended: Ended) -> tuple[Ended, ...]:
+    """The keys that were used, the last one behind."""
     kept = [e for e in link.ended if e.key != ended.key]
-    return replace(link, ended=(*kept, ended)[-link.memory :])
+    return (*kept, ended)[-link.memory :]

@@ -234,7 +234,8 @@ class Port:
         self._hand_over(outputs)
 
     def _turn(self, timeout: float, outputs: list[object]) -> bool:
-        self._nudge.clear()
+        if self._nudge.is_set():
+            self._nudge.clear()
         now = self._clock.now()
         busy = self._serve(now, outputs)
         if self._open and busy:  # what was asked for goes out first; the next turn reads

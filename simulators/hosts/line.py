@@ -292,7 +292,9 @@ class Line:
 
     def packets(self, now: float) -> list[bytes]:
         """As `transmit`, piece by piece."""
-        self.advance(now)
+        if self._faults:
+            self.advance(now)
+        self._now = now
         if self._packets is not None:
             pieces = self._packets(now)
         else:

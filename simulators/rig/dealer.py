@@ -58,6 +58,7 @@ class Dealer:
         self._owed = 0.0
         self._taps = 0
         self._sent_at = 0
+        self._unsettled_at: int | None = None
         self._in_flight: dict[str, Any] | None = None
         self._queued: list[Tap] = []
         self._retry: tuple[int, Tap] | None = None
@@ -90,9 +91,13 @@ class Dealer:
         return self._wake
 
     def settled(self) -> bool:
-        """Every event of the machines is a fact, and no command is pending."""
+        """Every event of the machines is a fact, and no command is pending. Only a fact can settle it."""
         view, felt = self.view, self.felt
-        return not view.pending and len(view.up) == len(felt.wires) and view.seen == felt.newest()
+        if view.seq == self._unsettled_at:
+            return False
+        settled = not view.pending and len(view.up) == len(felt.wires) and view.seen == felt.newest()
+        self._unsettled_at = None if settled else view.seq
+        return settled
 
     def turn(self, now: float) -> list[dict[str, Any]]:
         """Go on as far as the facts allow; requests to send, each with its key."""
