@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simulators.rig import bench_drivers, bench_exchanges, bench_idle, bench_process, bench_wire
+from simulators.rig import (
+    bench_campaign,
+    bench_drivers,
+    bench_exchanges,
+    bench_idle,
+    bench_process,
+    bench_wire,
+)
 from simulators.rig.bench_rows import Row
 
 GOALS = (
@@ -16,6 +23,7 @@ GOALS = (
     *bench_drivers.GOALS,
     *bench_idle.GOALS,
     *bench_process.GOALS,
+    *bench_campaign.GOALS,
 )
 
 
