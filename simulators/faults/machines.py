@@ -72,7 +72,7 @@ SHOES = {
         hides=True,
         valued=_SHUFFLER,
     ),
-    "overdraw": trap("the next card is read too, and lies in the exit", "card", _SHOE),
+    "overdraw": trap("the next card is read too, and lies in the exit", "card", _SHOE, hides=True),
     "sticks": trap("no card comes out for VALUE (3) s", "card", _SHOE, seconds),
     "power_cut_at_card": trap(
         "a card leaves, or is looked at, while the power goes for VALUE (0.2) s",
