@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +14,7 @@ from firmware_bridge.link import CLOSED_HERE
 from simulators.faults.script import near
 from simulators.rig.campaign.people import People
 from simulators.rig.campaign.result import Outcome, Plan
-from simulators.rig.campaign.run import SHARED_MEMORY
+from simulators.rig.campaign.run import journals
 from simulators.rig.campaign.world import Table
 from simulators.rig.scenario import PLAYED, Expected, Scenario, Tap
 
@@ -89,21 +86,11 @@ class Stage(Table):
 
 def play(scenario: Scenario) -> list[str]:
     """What came otherwise than expected, for people; nothing when all is well."""
-    with _directory() as directory:
+    with journals() as directory:
         stage = Stage(scenario, directory)
         outcome = stage.play()
     wrong = [*stage.wrong, *_differences(scenario, outcome, stage)]
     return [*wrong, "", *_came_of_it(scenario, outcome, stage)] if wrong else []
-
-
-@contextmanager
-def _directory() -> Iterator[Path]:
-    memory = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-    made = Path(tempfile.mkdtemp(prefix="cutcard-", dir=memory))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made)
 
 
 def _differences(scenario: Scenario, outcome: Outcome, stage: Stage) -> Iterator[str]:
