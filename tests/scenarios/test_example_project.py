@@ -98,7 +98,8 @@ def test_the_page_shows_a_report_as_it_is(tmp_path):
     file.write_text(
         text.replace("[wrong_count, cards_inside]", "[wrong_count]").replace("restarts: 1", "restarts: 2")
     )
-    assert "```\n" + "\n".join(play(load(file))) + "\n```" in PAGE
+    report, page = (re.sub("[0-9]+", "N", text) for text in ("\n".join(play(load(file))), PAGE))
+    assert f"```\n{report}\n```" in page
 
 
 # Devices
