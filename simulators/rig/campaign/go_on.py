@@ -244,28 +244,41 @@ class GoOn(Remedies):
         if felt.shoe.locked:
             felt.shoe.set_lock(False, by="key")
             yield None
-        if isinstance(felt.shoe, StackShoe) and not felt.shoe.empty:
-            yield from self._poker.stack(STUB, len(felt.shoe))
+        if self.refused.get("refused") == "shoe_empty":
+            self._take_out_the_rest()
+            yield None
+        if isinstance(felt.shoe, StackShoe):
+            felt.take_stack(STUB)
+            if not felt.shoe.empty:
+                yield from self._poker.stack(STUB, len(felt.shoe))
         while not felt.shoe.empty and getattr(felt.shoe, "dealing", True):
             yield from self.acts.draw(STUB)
-        if len(felt.shoe):
-            felt.shoe.open_lid()
-            felt.rack.put(felt.shoe.remove_by_hand().give())
-            felt.shoe.close_lid()
+        self._take_out_the_rest()
         yield Pause(PREPARE_S)
         said: dict[str, Any] = {"gauge": felt.rack.gauge(self.rules.batch_size)}
         if Sense.BACK not in self.rules.shoe_senses:
             said["other_backs"] = felt.other_backs(batch)
-        says_it = [text for text in self.look()["expected"] if text.startswith("collect_rack")]
-        if any("shoe_empty=true" in text for text in says_it) or self.tried["collect_rack"]:
+        wanted = (*self.look()["expected"], *self.refused.get("expected", ()))
+        if any("shoe_empty=true" in text for text in wanted if text.startswith("collect_rack")):
             said["shoe_empty"] = True
-        if any("stub=" in text for text in says_it) and self.status["shoe"]["stub_due"]:
-            said["stub"] = len(felt.rack)
-        self.tried["collect_rack"] += 1
+        if self.status["shoe"]["stub_due"] or self.refused.get("refused") == "stub_not_counted":
+            said["stub"] = self._stub()
         yield Tap("collect_rack", said)
-        self.tried["collect_rack"] = 0
         felt.hold(felt.rack.take().contents(), batch)
         felt.layout.pick_up("aside")
+
+    def _take_out_the_rest(self) -> None:
+        """What does not come out of the shoe is taken out of it, and laid into the rack."""
+        shoe = self.felt.shoe
+        if len(shoe):
+            shoe.open_lid()
+            self.felt.rack.put(item for item in shoe.remove_by_hand().give() if isinstance(item, Card))
+            shoe.close_lid()
+
+    def _stub(self) -> int:
+        """How many cards came out after the last hand."""
+        hands = [laid.place for laid in self.felt.referee.drawn_to]
+        return next((n for n, place in enumerate(reversed(hands)) if place != STUB), 0)
 
     # Rounds
 

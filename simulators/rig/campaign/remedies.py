@@ -38,7 +38,7 @@ OUT_AT_ONCE = 0.15
 
 
 class Remedies:
-    """`tried` counts, by fault code or act, how often it was of no use so far."""
+    """`tried` counts, by fault code or act, how often it was of no use so far; `refused` was the last tap."""
 
     def __init__(self, world: Stepped, random: Random, tried: Counter[str], seen: set[str]) -> None:
         self._world = world
@@ -48,6 +48,7 @@ class Remedies:
         self.rules: TableRules = self.felt.rules
         self.random, self.tried, self._seen = random, tried, seen
         self.status: Status = {}
+        self.refused = world.dealer.refused or {}
 
     def look(self) -> Status:
         """The status of the moment; `status` is the last one that was looked at."""

@@ -206,6 +206,14 @@ def _skips(at: Slips) -> bool:
     return blackjack and told and at.felt.laid() == 0 and not at.felt.early
 
 
+def _begun(at: Slips) -> list[int]:
+    """The boxes of the round whose bets were just closed."""
+    assert isinstance(at.step, Tap)
+    at.dealer.acts.last_boxes = [int(box) for box in at.step.args["boxes"].split(",")]
+    at.felt.referee.round_begins()
+    return at.dealer.acts.last_boxes
+
+
 def _dealt_to(at: Slips, places: Sequence[str]) -> Script:
     for place in places:
         if at.view.phase in ("dealing", "hole_card", "playing"):
@@ -214,7 +222,7 @@ def _dealt_to(at: Slips, places: Sequence[str]) -> Script:
 
 def _skipped_first(at: Slips) -> Script:
     """The dealer leaves out his first card, tells it, and takes it after all others (R-34)."""
-    boxes = [f"box {n}" for n in at.dealer.acts.last_boxes]
+    boxes = [f"box {n}" for n in _begun(at)]
     yield from _dealt_to(at, [*boxes, *boxes])
     if at.view.phase in ROUND:
         yield Tap("dealer_skipped", {"card": "first"})
@@ -227,7 +235,7 @@ def _skipped_second(_: Slips) -> Script:
 
 def _skipped_box(at: Slips) -> Script:
     """A box gets no card, and its hand is dead (R-36)."""
-    out, *boxes = at.dealer.acts.last_boxes
+    out, *boxes = _begun(at)
     places = [f"box {n}" for n in boxes]
     yield from _dealt_to(at, [*places, "dealer", *places])
     if at.view.phase in ROUND:
@@ -335,7 +343,7 @@ SLIPS: Mapping[str, Slip] = {
     ),
     "skipped_box": Slip(
         "a box is left out of the deal",
-        lambda at: _skips(at) and len(at.dealer.acts.last_boxes) > 1,
+        lambda at: _skips(at) and "," in at.dealer.sent["boxes"],
         _skipped_box, (), after=True, over=True,
     ),
     "wrong_batch_loaded": Slip(
