@@ -43,7 +43,7 @@ SILENCE = 0.5
 """Seconds without a byte after which an unfinished frame is given up and rejected bytes are told."""
 CUT_OFF = 0.05
 """Seconds without a byte (24 byte times) after which a frame under way does not hold up a command."""
-TOO_SOON = 0.01
+TOO_SOON = 0.018
 """Seconds in which nothing can answer a command: its ten bytes alone take 21 ms at 4800 bit/s."""
 
 COMMANDS = (

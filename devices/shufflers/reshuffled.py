@@ -238,6 +238,9 @@ class ReShuffledControlled(ReShuffled):
     def _ended(self, end: Complete, now: float, *, lost: bool) -> DriverOutput | None:
         """None: it goes out once more, once nothing that is still under way can be taken for its answer."""
         call = self._calls.pop(end.call_id)
+        if call.again and isinstance(end.outcome, Refused):
+            why = f"no answer within {ANSWER_TIMEOUT:g} s, and its repeat was refused ({end.outcome.code})"
+            return Complete(end.call_id, Unknown(why))
         again = isinstance(end.outcome, Unknown) and call.name in REPEATABLE and not call.again
         if lost or not again or not self._link.idle:
             return end

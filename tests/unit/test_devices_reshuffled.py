@@ -271,6 +271,15 @@ def test_nothing_is_repeated_before_a_command_that_waits_or_after_a_loss():
     assert all(driver.tick(float(now)) == [] for now in range(2, 20))
 
 
+def test_a_refused_repeat_leaves_it_unknown_for_the_first_may_have_been_carried_out():
+    driver = controlled()
+    driver.command("a", "init", {}, 0.0)
+    driver.tick(1.0)
+    assert sent(driver.tick(4.0)) != []
+    (end,) = ends(driver.feed(E1, 4.5))
+    assert end == Unknown("no answer within 1 s, and its repeat was refused (E1)")
+
+
 def test_bytes_that_were_on_the_line_before_a_command_never_answer_it():
     driver = controlled()
     driver.command("a", "deal", {"n": "1"}, 1.0)
