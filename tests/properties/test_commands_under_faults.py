@@ -25,5 +25,6 @@ def test_outcomes_of_commands_are_true_whatever_goes_wrong() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_thousands_of_commands() -> None:
     sessions("soak", 4000)
