@@ -183,7 +183,7 @@ class Managed:
             times.append(self._begin_at)
         if self._may_poll():
             times.append(self._poll_at)
-        return min((t for t in times if t is not None), default=None)
+        return min([t for t in times if t is not None], default=None)
 
     # The session
 

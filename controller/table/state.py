@@ -422,7 +422,7 @@ class TableState:
 
     def device(self, device: str) -> Device:
         """What is known of a device, also of one never seen."""
-        return self.devices.get(device, Device())
+        return self.devices.get(device) or Device()
 
     def silent(self, device: str | None) -> bool:
         """Whether a device that this table has does not answer."""

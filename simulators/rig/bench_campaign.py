@@ -162,10 +162,11 @@ def main() -> None:
             PLAY: partial(whole, rules, shoes, directory),
             FLOOR: partial(floor, noted(rules, 1), AGAIN),
         }
-        gc.collect()
         gc.freeze()
+        gc.disable()  # as a worker of the campaign
         for line in sys.stdin:
             print(json.dumps(asdict(acts[line.strip()]())), flush=True)
+            gc.collect()
 
 
 GOALS = (("goal 9, whole shoes in two processes", rates),)

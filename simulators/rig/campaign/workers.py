@@ -121,6 +121,7 @@ def work() -> None:
     directory, answers = Path(sys.argv[2]), sys.stdout
     sys.stdout = sys.stderr  # what anything prints must not be taken for an answer
     gc.freeze()
+    gc.disable()  # what a block leaves is collected after it
     for line in sys.stdin:
         first, last = map(int, line.split())
         print(json.dumps(block(campaign, first, last, directory).plain()), file=answers, flush=True)
