@@ -96,6 +96,14 @@ FAULTS: dict[str, FaultKind] = {
         "take the cards out and load the right batch",
         "proved_or_replaced",
     ),
+    "batches_exchanged": FaultKind(
+        Blocks.ROUND,
+        "the shuffler holds the batch that was to be dealt: the cards that are dealt may not be shuffled",
+        "end the shoe if it is in play (`shuffle_now`), look at the backs, put each batch where it belongs; "
+        "only a batch with a proved shuffle and a cut may be loaded",
+        "shoe_unused",
+        decided=True,
+    ),
     "wrong_count": _unfit(Blocks.SWAP, "a wrong number of cards was counted"),
     "wrong_composition": _unfit(Blocks.SWAP, "the shuffler found cards missing or too many of a kind"),
     "wrong_back_in_shuffler": _unfit(Blocks.SWAP, "the shuffler found a card of another back colour"),

@@ -109,6 +109,14 @@ def _completed(draft: Draft, event: ev.CycleCompleted) -> None:
         return
     draft.add("batch_voided", {"batch": batch, "cause": cause, **draft.moves("cycle_void")})
     draft.latch(code, cause, batch=batch)
+    other = draft.rules.other(batch)
+    if code == "wrong_batch" and other is not None and _to_be_dealt(draft.state, other):
+        draft.latch("batches_exchanged", cause, batch=other)
+
+
+def _to_be_dealt(state: TableState, batch: str) -> bool:
+    """Whether the batch is believed in the shoe, or shuffled and on its way there."""
+    return state.shoe.batch == batch or state.batches[batch].proof is not None
 
 
 def _verdict(draft: Draft, batch: str, event: ev.CycleCompleted) -> tuple[str | None, str]:

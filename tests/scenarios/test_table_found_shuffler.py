@@ -373,3 +373,19 @@ def test_a_batch_is_counted_once_the_cards_that_the_machine_tells_of_are_out() -
     t.tap("count_batch", batch="A", cards=52)
     assert t.codes == ["cards_inside"]
     closes(t)
+
+
+@pytest.mark.rule("R-05", "R-06")
+def test_when_the_shuffler_holds_the_batch_in_play_no_round_begins_with_what_the_shoe_holds() -> None:
+    """The batches changed places on their way: a shoe that sees no backs dealt one that was not shuffled."""
+    t = Table()
+    t.open_to_shoe()
+    t.complete(backs={"red": 52})
+    assert t.codes == ["wrong_batch", "batches_exchanged"]
+    t.refused("bets_closed", "fault_latched", boxes="1")
+    assert cannot_clear(t, "batches_exchanged")
+    t.tap("shuffle_now", SUPERVISOR)
+    t.end_shoe()
+    exchanged = next(fault for fault in t.state.faults if fault.code == "batches_exchanged")
+    t.tap("clear", SUPERVISOR, fault=exchanged.id)
+    assert t.codes == ["wrong_batch"]

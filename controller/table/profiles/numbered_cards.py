@@ -66,6 +66,7 @@ CARDS: tuple[Rule, ...] = (
             "fault_latched: wrong_back",
             "fault_latched: wrong_back_in_shuffler",
             "fault_latched: wrong_batch",
+            "fault_latched: batches_exchanged",
         ),
     ),
     Rule(
