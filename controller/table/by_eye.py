@@ -109,6 +109,10 @@ def box_skipped(number: int, had: int) -> dict[str, Any]:
 
 
 def _judge_face_up(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if not rules.by_eye and not rules.shoe_senses:
+        why = "the shoe told this card like any other: nobody uses it, so it is burned"
+        again = ("drawn_in_error exposed=true burned=true",)
+        return Refusal("told_as_drawn", why, "13:69F-2.15(a)", again)
     if not rules.by_eye:
         return Refusal("already_known", "the shoe itself tells a card that lies face up in it")
     return {"batch": _held(state).id, "moved": min(1, _held(state).at(Place.SHOE))}

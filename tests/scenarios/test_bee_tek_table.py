@@ -197,6 +197,24 @@ def by_hand(played: Stepped, *, shoe_empty: bool) -> dict[str, Any]:
     return played.tap("collect_rack", **rack)
 
 
+@pytest.mark.rule("R-31")
+def test_a_card_face_up_is_told_like_any_other_and_burned_by_a_tap() -> None:
+    played = world("face up", 1)
+    played.run(lambda: played.view.phase == "dealing" and played.dealer.settled())
+    answer = played.tap("card_face_up")
+    assert (answer["refused"], answer["expected"]) == (
+        "told_as_drawn",
+        ["drawn_in_error exposed=true burned=true"],
+    )
+    faults.apply(played.felt.shoe_wire, "face_up@1")
+    played.run()
+    (told,) = facts(played, "drawn_in_error")
+    assert told.data["burned"] is True
+    assert played.felt.referee.violations == []
+    assert codes(played) == []
+    assert played.view.cards == 52
+
+
 @pytest.mark.parametrize("fault", ["damage@20", "damage:12@20", "line_cut@20"])
 def test_a_damaged_card_is_said_and_the_gauge_proves_the_batch(fault: str) -> None:
     played = world("damage", 1)
