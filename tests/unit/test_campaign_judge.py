@@ -299,6 +299,28 @@ def test_a_broken_chain(court: Court) -> None:
     assert court.kinds() == ["journal"]
 
 
+def test_a_command_that_is_sent_before_its_fact_is_safe(court: Court) -> None:
+    assert court.store.acknowledged is not None
+    court.judge.acts("shuffler", court.store.acknowledged.seq)
+    assert court.told == []
+    court.judge.acts("shuffler", court.store.acknowledged.seq + 1)
+    assert court.kinds() == ["facts before effects"]
+
+
+def test_a_command_ends_once(court: Court) -> None:
+    court.fact("command_issued", call="C900", device="shoe", command="status")
+    court.fact("command_ended", "shoe", call="C900", device="shoe", command="status", outcome="done")
+    assert court.told == []
+    court.fact("command_ended", "shoe", call="C900", device="shoe", command="status", outcome="unknown")
+    assert court.kinds() == ["commands"]
+
+
+def test_a_command_that_never_ends(court: Court) -> None:
+    court.fact("command_issued", call="C900", device="shoe", command="status")
+    court.judge.ended()
+    assert court.told == ["commands: C900 never ended"]
+
+
 # Going on
 
 

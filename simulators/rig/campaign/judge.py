@@ -136,6 +136,7 @@ class Judge:
         self._places = 0
         self._drawn: list[tuple[int, Mapping[str, Any]]] = []
         self._happenings = 0
+        self._issued: set[str] = set()
         self._admits = False
         self._uncertain: set[str] = set()
         self._struck_at: dict[str, int] = {}
@@ -213,12 +214,22 @@ class Judge:
         self.notice()
         self._match_cards(final=True)
         self._collect_debts(final=self._world.view.phase == "closed")
+        if forgotten := self._issued - self._world.service.state.pending.keys():
+            self.failed(f"commands: {', '.join(sorted(forgotten))} never ended")
         self.verify()
         for what in self._world.felt.referee.violations:
             self.counters.invariant_violations += 1
             self.counters.cards_lost += ": cards lost: " in what
             shoe, _, text = what.removeprefix("shoe ").partition(": ")
             self.failed(text, self._first + max(int(shoe) - 1, 0))
+
+    def acts(self, device: str, fact: int) -> None:
+        """Something goes to a device because of a fact, which must be safe by then (law 4)."""
+        last = self._store.acknowledged
+        if last is None or fact > last.seq:
+            self.failed(
+                f"facts before effects: {device} is sent what fact {fact} asks for, before it is safe"
+            )
 
     def believed(self, what: str) -> None:
         """Somebody did something wrong, and the controller took it for right."""
@@ -248,6 +259,14 @@ class Judge:
                     self._uncertain.add(fact.data["fault"])
                 if code in NEVER:
                     self.failed(f"{code}: {fact.data.get('cause') or fact.data.get('detail') or ''}")
+            elif kind == "command_issued":
+                self._issued.add(fact.data["call"])
+            elif kind == "command_ended":
+                if fact.data["call"] not in self._issued:
+                    self.failed(
+                        f"commands: fact {entry.seq} ends {fact.data['call']}, which is not under way"
+                    )
+                self._issued.discard(fact.data["call"])
             elif kind == "clear":
                 self._uncertain.discard(fact.data["fault"])
             elif kind in COUNTS and (batch := fact.data.get(COUNTS[kind])) is not None:

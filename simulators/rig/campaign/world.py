@@ -321,7 +321,12 @@ class _Watched:
         self._name, self._port, self._table = name, port, table
 
     def command(self, call_id: str, name: str, args: Mapping[str, Any]) -> None:
+        self._table.judge.acts(self._name, int(call_id.removeprefix("C")))
         self._table._command(self._name, lambda: self._port.command(call_id, name, args), name)  # noqa: SLF001
 
     def ack(self, n: int) -> None:
+        if n > self._table.world.service.state.device(self._name).n:
+            self._table.judge.failed(
+                f"facts before effects: {self._name} is told that event {n} is journaled"
+            )
         self._port.ack(n)
