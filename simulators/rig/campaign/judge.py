@@ -366,7 +366,10 @@ class Judge:
         return since is not None and any(self._counted.get(name, 0) <= since for name in names)
 
     def _compare_custody(self) -> None:
-        """Belief and census, batch by batch."""
+        """Belief and census, batch by batch; what a shoe without a link has to tell is not known yet."""
+        shoe = self._world.rules.shoe
+        if shoe is not None and shoe not in self._world.view.up:
+            return
         state = self._world.service.state
         latched = {fault.code for fault in state.faults} & COUNTED_WRONG
         census = self._census()
