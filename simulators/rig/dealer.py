@@ -77,6 +77,7 @@ class Dealer:
 
     def take_over(self, script: Script) -> None:
         """From here on play by this script; what was about to be tapped or awaited is forgotten."""
+        self._unsettled_at = None
         self._script, self._step, self._wake, self._owed = script, None, None, 0.0
         self._queued, self._retry, self.refused = [], None, None
 

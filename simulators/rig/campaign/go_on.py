@@ -289,7 +289,9 @@ class GoOn(Remedies):
             felt.pick_up()
         if rules.continuous and len(felt.referee.shoes) < len(self.view.batches):
             felt.ready_to_deal()
-        if rules.continuous and (felt.shoe.empty or enough):
+        if rules.hand_dealt and self.status["shuffler"]["out"]:
+            yield Tap("close", {}, SUPERVISOR)
+        elif rules.continuous and (felt.shoe.empty or enough):
             yield Tap("close" if self.last_shoe() else "idle")
         elif felt.shoe.empty:
             yield Tap("shuffle_now", {}, SUPERVISOR)
@@ -335,6 +337,8 @@ class GoOn(Remedies):
 
     def _next(self, order: list[str]) -> str:
         """Whose card of the deal comes next, by those that lie there."""
+        if self.status["phase"] == "hole_card":
+            return "dealer"
         lie = {place: len(items) for place, items in self.felt.layout.places.items()}
         for place in order:
             if not lie[place]:

@@ -122,6 +122,8 @@ class Remedies:
         for machine in (self.felt.shuffler, *((shoe,) if isinstance(shoe, ContinuousShuffler) else ())):
             machine.settings.update(mode="shuffle", recognition=True)
             machine.settings.update(decks=self.rules.decks, cards_per_deck=len(self.rules.deck))
+        if code == "shuffle_void" and self.random.random() < OUT_AT_ONCE:
+            self.tried[code] = BROKEN_DOWN + 1
         if self.tried[code] > 1:
             self.felt.shuffler.maintain()
             for machine in (self.felt.shuffler, self.felt.shoe, self.felt.reader):
