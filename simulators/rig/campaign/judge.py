@@ -93,6 +93,12 @@ EXCUSES = (
         (),
         "one card more or less than was told: which one is the dealer's second nobody can know",
     ),
+    Excuse(
+        ("leak",),
+        ("skipped_box", "skipped_dealer_card", "skipped_hole_card"),
+        (),
+        "until the dealer tells what he left out, his second card is taken for another one",
+    ),
 )
 COUNTS = {"collect_rack": "batch", "count_batch": "batch", "batch_proved": "batch"}
 """Facts with which a whole batch was counted: what was hidden until then must be known now."""
