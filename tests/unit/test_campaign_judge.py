@@ -15,7 +15,8 @@ from controller.table.inputs import Fact
 from controller.table.profiles import BatchRules, TableRules
 from simulators.faults import FAULTS
 from simulators.models.cards import Card
-from simulators.rig.campaign.judge import EXCUSES, Judge
+from simulators.rig.campaign.excuses import EXCUSES
+from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.plan import WHOLE
 from simulators.rig.campaign.run import journals
 from simulators.rig.campaign.store import DiskStore

@@ -14,7 +14,8 @@ from controller.table.inputs import Hour
 from simulators.faults.script import Director, Step
 from simulators.hosts.line import Line
 from simulators.models.machine import CannotDo, Traps
-from simulators.rig.campaign.judge import TABLE, Judge
+from simulators.rig.campaign.excuses import TABLE
+from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.people import People
 from simulators.rig.campaign.result import Outcome, Plan
 from simulators.rig.campaign.store import DiskStore, disk_full
