@@ -18,6 +18,7 @@ from simulators.rig.felt import MANAGED_SHOE
 
 ONE_DECK, BEE_TEK = "two-batch-shoe-1", "two-batch-shoe-1-bee-tek"
 """The second is quick to play: its shoe is not asked."""
+READER = "two-batch-shoe-1-reader"
 
 
 class Played:
@@ -133,7 +134,8 @@ def test_a_wrong_tap_is_refused_and_the_game_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LATCHED)
 def test_what_people_do_wrong_with_cards_is_latched_and_mended(tmp_path: Path, name: str) -> None:
-    played = Played(tmp_path, BEE_TEK, Step(name, None, "dealer", time=60.0))
+    table = READER if name == "looked_out_of_turn" else BEE_TEK
+    played = Played(tmp_path, table, Step(name, None, "dealer", time=60.0))
     assert played.outcome.struck == {name: 1}
     assert played.outcome.failures == []
     assert played.phase == "closed"

@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from controller.table.phases import TAPPED_IN, Phase
+from devices.events import Sense
 from simulators.models.cards import Card, CuttingCard
 from simulators.rig.acts import PREPARE_S
 from simulators.rig.campaign.remedies import ROUND
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 ONCE = ("open", "load_shuffler", "cut", "insert_cutting_card", "load_shoe", "bets_closed", "round_settled")
 """Taps that cannot be meant twice in a row."""
+LOOKS_BACK = 40
+"""The cards of a round are among so many things that happened to the shoe."""
 REFUSED = "refused"
 """What must become of a slip, where it is no fault that must be latched."""
 
@@ -128,6 +131,35 @@ def _bribed_clear(at: Slips) -> Script:
 
 def _peek_early(at: Slips) -> Script:
     yield at.try_("peek")
+
+
+def _may_look_again(at: Slips) -> bool:
+    """Whether the table was told an up card that asks for no look."""
+    up = next(iter(at.felt.layout.places["dealer"]), None)
+    told = [h.data["face"] for h in at.felt.shoe.happenings[-LOOKS_BACK:] if h.kind == "drawn"]
+    return (
+        at.event == "round_settled"
+        and at.rules.reader in at.view.up
+        and bool(at.rules.shoe_senses)
+        and not at.view.faults
+        and at.felt.laid() <= len(told)
+        and None not in told
+        and isinstance(up, Card)
+        and up.face in told
+        and up.rank not in "ATJQK"
+    )
+
+
+def _look_again(at: Slips) -> Script:
+    up, hole = (item for item in at.felt.layout.places["dealer"][:2] if isinstance(item, Card))
+    at.felt.reader.slide_in(up, hole)
+    at.felt.reader.take_out()
+    yield None
+
+
+def _swap_in_round(at: Slips) -> Script:
+    backs = {} if Sense.BACK in at.rules.shoe_senses else {"other_backs": 0}
+    yield Tap("collect_rack", {"gauge": "full", **backs}, slip=True)
 
 
 def _thin_cut(at: Slips) -> Script:
@@ -301,6 +333,11 @@ SLIPS: Mapping[str, Slip] = {
     "wrong_box_told": Slip("the cutting card came out where nobody plays", _in("playing"), _wrong_box_told),
     "bribed_clear": Slip("a dealer clears a fault", lambda at: bool(at.view.faults), _bribed_clear),
     "peek_early": Slip("the reader is asked before its time", _in("dealing", "between_rounds"), _peek_early),
+    "looked_out_of_turn": Slip(
+        "the dealer's cards go into the reader when no look is due",
+        _may_look_again, _look_again, ("reader_misuse", "reader_failed"), over=True,
+    ),
+    "swap_in_round": Slip("the rack is collected in a round", _in(*ROUND), _swap_in_round),
     "thin_cut": Slip("the cut is too near an end", _before("cut"), _thin_cut),
     "verified_alone": Slip(
         "who inspected a batch verifies it",
