@@ -232,6 +232,20 @@ def test_what_was_latched_since_the_fault_struck_pays_the_debt(court: Court) -> 
     assert court.told == []
 
 
+def test_a_joker_is_owed_until_a_shuffler_has_read_each_batch(court: Court) -> None:
+    court.struck["joker"] += 1
+    court.judge.notice()
+    court.world.felt.referee.violation("unshuffled", "a card without a completed shuffle reached box 1")
+    for batch in ("A", "B"):
+        court.fact("collect_rack", batch=batch)
+    court.judge.look()
+    assert court.told == []
+    for batch in ("A", "B"):
+        court.fact("batch_proved", batch=batch)
+    court.judge.look()
+    assert court.kinds() == ["unshuffled"]
+
+
 def test_every_excuse_names_faults_that_there_are() -> None:
     for excuse in EXCUSES:
         assert set(excuse.faults) <= {*FAULTS, *WHOLE}, excuse.why

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Excuse:
     """What is excused once one of `faults` struck, until each batch was counted again.
 
-    One of `codes` must be latched for it, where there are any: at once, or (`by_count`) by the next count.
+    One of `codes` must be latched for it, where there are any: at once, or (`by_count`) by the next count;
+    `by_kind`: by the next one that reads the cards.
     """
 
     kinds: tuple[str, ...]
@@ -17,6 +18,7 @@ class Excuse:
     codes: tuple[str, ...]
     why: str
     by_count: bool = False
+    by_kind: bool = False
 
 
 STRANGER = ("mixed batches", "unshuffled", "uncut")
@@ -32,13 +34,21 @@ EXCUSES = (
     ),
     Excuse(
         STRANGER,
-        ("extra", "duplicate_card", "joker"),
+        ("extra",),
         (
             *("too_many_copies", "too_many_cards", "rack_gauge", "rack_wrong_back"),
             *("wrong_count", "wrong_composition", "wrong_back", "wrong_back_in_shuffler", "count_drift"),
         ),
-        "a strange card of the right back is known by the number of cards, or of cards of its kind",
+        "a strange card of the right back is known by the number of cards",
         by_count=True,
+    ),
+    Excuse(
+        STRANGER,
+        ("duplicate_card", "joker"),
+        ("too_many_copies", "wrong_composition"),
+        "a strange card in place of another is known where cards are read, at the latest by a shuffler",
+        by_count=True,
+        by_kind=True,
     ),
     Excuse(
         STRANGER,

@@ -18,6 +18,7 @@ from controller.table.evolve import evolve
 from controller.table.state import TableState
 from simulators.faults import FAULTS
 from simulators.models.cards import Card
+from simulators.rig.campaign.commands import Commands
 from simulators.rig.campaign.excuses import (
     ADMITS_LOSS,
     COUNTED_WRONG,
@@ -58,13 +59,14 @@ class Judge:
         self._places = 0
         self._drawn: list[tuple[int, Mapping[str, Any]]] = []
         self._happenings = 0
-        self._issued: set[str] = set()
+        self._commands = Commands(world.felt.shuffler)
         self._admits = False
         self._uncertain: set[str] = set()
         self._struck_at: dict[str, int] = {}
         self._latched_at: dict[str, int] = {}
         self._hidden_at: int | None = None
         self._counted: dict[str, int] = {}
+        self._proved: dict[str, int] = {}
         self._seq = 0
         self._before: dict[str, Counter[str]] = {}
         world.felt.referee.excused = self._is_excused
@@ -136,7 +138,7 @@ class Judge:
         self.notice()
         self._match_cards(final=True)
         self._collect_debts(final=self._world.view.phase == "closed")
-        if forgotten := self._issued - self._world.service.state.pending.keys():
+        if forgotten := self._commands.under_way.keys() - self._world.service.state.pending.keys():
             self.failed(f"commands: {', '.join(sorted(forgotten))} never ended")
         self.verify()
         for what in self._world.felt.referee.violations:
@@ -181,18 +183,15 @@ class Judge:
                     self._uncertain.add(fact.data["fault"])
                 if code in NEVER:
                     self.failed(f"{code}: {fact.data.get('cause') or fact.data.get('detail') or ''}")
-            elif kind == "command_issued":
-                self._issued.add(fact.data["call"])
-            elif kind == "command_ended":
-                if fact.data["call"] not in self._issued:
-                    self.failed(
-                        f"commands: fact {entry.seq} ends {fact.data['call']}, which is not under way"
-                    )
-                self._issued.discard(fact.data["call"])
+            elif kind in ("command_issued", "command_ended"):
+                for wrong in self._commands.take(entry):
+                    self.failed(wrong)
             elif kind == "clear":
                 self._uncertain.discard(fact.data["fault"])
             elif kind in COUNTS and (batch := fact.data.get(COUNTS[kind])) is not None:
                 self._counted[batch] = entry.seq
+                if kind == "batch_proved":
+                    self._proved[batch] = entry.seq
             self._admits |= bool(self._uncertain)
 
     def _hear(self, what: str, line: Mapping[str, Any]) -> None:
@@ -282,10 +281,11 @@ class Judge:
             if (new and self._talks(device)) or any(map(_hides, new)):
                 self._hidden_at = seq
 
-    def _uncounted(self, since: int | None, *batches: str) -> bool:
-        """Whether something happened, and one of the batches was not counted since."""
+    def _uncounted(self, since: int | None, *batches: str, kind: bool = False) -> bool:
+        """Whether something happened, and a batch was not counted since (`kind`: and its cards read)."""
+        counted = self._proved if kind else self._counted
         names = batches or tuple(batch.id for batch in self._world.rules.batches)
-        return since is not None and any(self._counted.get(name, 0) <= since for name in names)
+        return since is not None and any(counted.get(name, 0) <= since for name in names)
 
     def _compare_custody(self) -> None:
         """Belief and census, batch by batch; what a shoe without a link has to tell is not known yet."""
@@ -316,12 +316,14 @@ class Judge:
         for place, holder in felt.referee.places.items():
             if place.endswith("sleeve"):
                 continue
-            for item in holder.contents():
-                if not isinstance(item, Card):
-                    continue
-                batch = felt.batch_of.get(item) or (by_back.get(item.back) if item.serial < 0 else None)
+            cards = [item for item in holder.contents() if isinstance(item, Card)]
+            batches = [felt.batch_of.get(card) for card in cards]
+            if None in batches:
+                slipped = [card for card, batch in zip(cards, batches, strict=True) if batch is None]
+                batches += [by_back.get(card.back) for card in slipped if card.serial < 0]
+            for batch, count in Counter(batches).items():
                 if batch is not None:
-                    found[batch][place] += 1
+                    found[batch][place] += count
         return found
 
     # Violations that the referee saw
@@ -336,7 +338,8 @@ class Judge:
             return True
         for excuse in EXCUSES:
             for since in (self._struck_at[name] for name in excuse.faults if name in self._struck_at):
-                if kind in excuse.kinds and (self._latched(excuse, since) or self._uncounted(since)):
+                still = self._latched(excuse, since) or self._uncounted(since, kind=excuse.by_kind)
+                if kind in excuse.kinds and still:
                     if excuse.codes and not self._disguised():
                         self._owed.append((kind, excuse, since))
                     return True
@@ -371,9 +374,11 @@ class Judge:
         for kind, excuse, since in owed:
             if self._latched(excuse, since):
                 continue
-            if excuse.by_count and self._uncounted(since) and not final:
-                self._owed.append((kind, excuse, since))
-                continue
+            if excuse.by_count and self._uncounted(since, kind=excuse.by_kind):
+                if not final:
+                    self._owed.append((kind, excuse, since))
+                if not final or excuse.by_kind:
+                    continue
             self.counters.invariant_violations += 1
             self.failed(f"{kind}: none of {', '.join(excuse.codes)} was latched: {excuse.why}")
 
