@@ -22,10 +22,12 @@ from simulators.wire.angel_eye import SEQUENCES, STARTS
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD
 from simulators.wire.device import WireDevice
 
-PER_SHOE = (1, 1, 2, 2, 3, 4)
+PER_SHOE = (1, 1, 1, 2, 2, 3)
 """How many faults are planned for a shoe; each number as likely."""
 SETTINGS = 1
 """Settings at one table at most: they stay."""
+OBSCURE = 1
+"""How often at one table cards are hidden, machines lose power or people do wrong: what follows has one cause."""
 READER, DAEMON, POWER, DEALER = "hole-card-reader", "daemon", "power", "dealer"
 WHOLE = {
     "crash": DAEMON,
@@ -45,6 +47,13 @@ LAYER_OF = {
     **dict.fromkeys(WHOLE, "daemon"),
     **dict.fromkeys(SLIPS, "people"),
 }
+DARK = frozenset(
+    {
+        "power_dip", "reboot", "reboot_mid_cycle", "reboot_mid_round", "brown_out", "freeze", "uncounted",
+        "counted_twice", "face_up", "cut_unseen", "early_card", "drop", "sticks", "extra_card", "no_slot",
+    }
+)  # fmt: skip
+"""Faults of machines by which cards may be missed, though the machine knows where they are."""
 ONLY_UPLOADS = frozenset(
     {
         "keep_old", "spoil", "stay_in_bootloader", "quiet_bootloader", "upload_reboot", "upload_refused",
@@ -159,13 +168,16 @@ def draw(seed: str, first: int, shoes: int, faults: tuple[str, ...] | None = Non
 
 
 def _steps(table: str, shoes: int, faults: tuple[str, ...] | None, random: Random) -> Iterator[Step]:
-    fitting, settings = _fitting(table, faults), 0
+    fitting, settings, obscure = _fitting(table, faults), 0, 0
     if not fitting:
         return
     for _ in range(sum(random.choice(PER_SHOE) for _ in range(shoes))):
         fault = random.choice(list(fitting))
         settings += _kind(fault) == "setting"
         if _kind(fault) == "setting" and settings > SETTINGS:
+            continue
+        obscure += _obscure(fault)
+        if _obscure(fault) and obscure > OBSCURE:
             continue
         device = random.choice(fitting[fault])
         value = VALUES[fault](random) if fault in VALUES else None
@@ -177,6 +189,10 @@ def _steps(table: str, shoes: int, faults: tuple[str, ...] | None, random: Rando
 def _kind(fault: str) -> str:
     """Trap, setting or act; what befalls a whole table is done to it."""
     return FAULTS[fault].kind if fault in FAULTS else "act"
+
+
+def _obscure(fault: str) -> bool:
+    return fault in DARK or fault in SLIPS or (fault in FAULTS and FAULTS[fault].hides)
 
 
 def _fitting(table: str, faults: tuple[str, ...] | None) -> Mapping[str, tuple[str, ...]]:
