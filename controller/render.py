@@ -77,7 +77,8 @@ def entry_json(entry: Entry, masked: bool) -> dict[str, Any]:
         "boot_id": entry.boot.hex(),
     }
     for name, value in fact.data.items():
-        out[_free(name)] = _jsonable(value)
+        free = _free(name)
+        out[free] = value if type(value) in _AS_IT_IS else _jsonable(value)
     for name in entry.hidden:
         out[_free(name)] = None if masked or entry.is_sealed else _jsonable(fact.sealed.get(name))
     return out
@@ -87,9 +88,12 @@ def _free(name: str) -> str:
     return f"{name}_" if name in ENVELOPE else name
 
 
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+
+
 def _jsonable(value: Any) -> Any:
     kind = type(value)
-    if kind is str or kind is int or value is None or kind is bool:
+    if kind in _AS_IT_IS:
         return value
     if kind is bytes:
         return value.hex()

@@ -228,7 +228,7 @@ class Round:
     @property
     def placed(self) -> int:
         """How many places of the order are taken."""
-        return sum(card.to != BURNED for card in self.cards)
+        return len([card for card in self.cards if card.to != BURNED])
 
 
 UNCERTAIN = ("events_lost", "shoe_rebooted")

@@ -52,6 +52,8 @@ class Pending:
         return len(self._data)
 
     def add(self, data: bytes) -> None:
+        if not data:
+            return
         room = max(0, self._limit - len(self._data))
         self._data += data[:room]
         self.dropped += max(0, len(data) - room)
