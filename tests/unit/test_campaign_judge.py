@@ -330,6 +330,15 @@ def test_a_command_ends_once(court: Court) -> None:
     assert court.kinds() == ["commands"]
 
 
+def test_a_command_that_is_said_not_to_be_done_and_was(court: Court) -> None:
+    cycle = next(h for h in court.world.felt.shuffler.happenings if h.kind == "cycle_started")
+    asked = {"device": "shuffler", "command": "start"}
+    for call, outcome, wrong in (("C900", "unknown", 0), ("C901", "not_sent", 1)):
+        court.fact("command_issued", **asked, call=call, args={"token": cycle.data["token"].hex()})
+        court.fact("command_ended", "shuffler", **asked, call=call, outcome=outcome)
+        assert court.kinds() == ["commands"] * wrong
+
+
 def test_a_command_that_never_ends(court: Court) -> None:
     court.fact("command_issued", call="C900", device="shoe", command="status")
     court.judge.ended()
