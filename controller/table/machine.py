@@ -54,11 +54,15 @@ class TableMachine:
         """Where the machine stands."""
         return self._model.phase
 
+    def stand(self, state: TableState) -> None:
+        """Stand where the table does."""
+        self._machine.set_state(state.phase, self._model)
+
     def may(self, state: TableState, tap: OperatorEvent) -> bool:
         """Whether the machine would take the tap from `state`: asks every guard, changes nothing."""
         if tap.event not in self._machine.events:
             return False
-        self._machine.set_state(state.phase, self._model)
+        self.stand(state)
         self._model.view(state, tap)
         return bool(getattr(self._model, f"may_{tap.event}")())
 

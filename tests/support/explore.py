@@ -41,7 +41,6 @@ from tests.support.explore_laws import (
 )
 from tests.support.explore_moves import PREPARING, READER, Move, all_taps, moves
 
-OPEN = OperatorEvent("open")
 HOME = (Phase.BETWEEN_ROUNDS, Phase.CLOSED)
 
 
@@ -392,7 +391,7 @@ class Explorer:
         """The machine goes along."""
         check(after.seq == before.seq + 1, "the count of facts")
         if "moves" in fact.data:
-            self.machine.may(before, OPEN)  # sets the machine where the state is
+            self.machine.stand(before)
             self.machine.follow(before, fact, after)
             self.report.ways.add((before.phase, fact.data["moves"][0], after.phase))
         else:
