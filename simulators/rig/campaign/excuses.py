@@ -83,6 +83,12 @@ EXCUSES = (
         "one card more or less than was told: which one is the dealer's second nobody can know",
     ),
     Excuse(
+        ("side wagers",),
+        ("wrong_face", "read_twice", "unseen", "double_feed", "power_cut_at_card", "overdraw", "power_dip"),
+        (),
+        "a card that was read as another one, or goes to another box than was told, matches otherwise",
+    ),
+    Excuse(
         ("leak",),
         ("skipped_box", "skipped_dealer_card", "skipped_hole_card"),
         (),
