@@ -13,6 +13,8 @@ from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.tcp_host import TcpHost
 from simulators.hosts.usb_host import UsbHost
 from simulators.rig import sim
+from simulators.rig.campaign.blows import BLOWS
+from simulators.rig.campaign.slips import SLIPS
 from simulators.wire.device import WireDevice
 
 PORTS = {"pty": PtyHost.CAN, "tcp": TcpHost.CAN, "usb": UsbHost.CAN}
@@ -25,13 +27,28 @@ _GROUPS = {
     ),
 }  # fmt: skip
 ON_LINE = ("line", "cable")
+TABLE_LAYERS = {
+    "daemon": "what befalls the daemon and the power of a whole table (campaign and scenarios alone)",
+    "people": "what people do wrong at a whole table (campaign and scenarios alone)",
+}
 
 
 def rows(only: str | None = None) -> list[dict[str, Any]]:
-    """The menu, or what one device can have. Raises sim.Misused when it is unknown."""
+    """The menu and what only whole tables know, or what one device can have. Raises sim.Misused for none."""
     devices = {name: sim.make(name, 0) for name in ([only] if only else sim.DEVICES)}
-    listed = [_row(fault, devices) for fault in FAULTS.values()]
-    return [row for row in listed if row["devices"]]
+    listed = [row for row in (_row(fault, devices) for fault in FAULTS.values()) if row["devices"]]
+    return listed if only else [*listed, *_of_tables()]
+
+
+def _of_tables() -> list[dict[str, Any]]:
+    """What no device can have by itself."""
+    blows = [(name, "daemon", blow.help, blow.occasion or None) for name, blow in BLOWS.items()]
+    slips = [(name, "people", slip.help, None) for name, slip in SLIPS.items()]
+    return [
+        {"name": name, "layer": layer, "kind": "act", "does": does, "counts": counts, "devices": [],
+         "tables_only": True}
+        for name, layer, does, counts in (*blows, *slips)
+    ]  # fmt: skip
 
 
 def _row(fault: Fault, devices: dict[str, WireDevice]) -> dict[str, Any]:
@@ -59,7 +76,7 @@ def _fits(fault: Fault, device: WireDevice) -> bool:
 def as_text(found: Sequence[dict[str, Any]], *, devices: bool = True) -> str:
     """By layer: name, what it does, what N counts, who can have it."""
     parts = []
-    for layer, what in LAYERS.items():
+    for layer, what in {**LAYERS, **TABLE_LAYERS}.items():
         if here := [row for row in found if row["layer"] == layer]:
             cells = [[row["name"], row["does"], _counts(row), _who(row) if devices else ""] for row in here]
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -75,6 +92,8 @@ def _counts(row: dict[str, Any]) -> str:
 
 
 def _who(row: dict[str, Any]) -> str:
+    if "tables_only" in row:
+        return "tables"
     names, ports, said = row["devices"], row.get("ports", PORTS), []
     if len(names) == len(sim.DEVICES):
         said, names = ["all"], []

@@ -16,7 +16,7 @@ import pytest
 
 from controller.cli import app
 from simulators.faults import script
-from simulators.rig.campaign import plan, run, workers
+from simulators.rig.campaign import cli, plan, run, workers
 from simulators.rig.campaign.result import Counters, Failure, Outcome, Plan
 from simulators.rig.campaign.run import Campaign, block, journals
 from simulators.rig.campaign.summary import COUNTED, Summary
@@ -68,6 +68,16 @@ def test_a_summary_goes_through_a_pipe() -> None:
     made = Summary(3, 2, 1, 9, 156, 400, 812.5, 1, Counter(crash=2), Counter(jam=1), Counter(cards_lost=1))
     made.failures.append(run.Found(2, 1, "a card is lost", "cutcard campaign --replay 1:2"))
     assert Summary.of(json.loads(json.dumps(made.plain()))) == made
+
+
+def test_the_progress_is_told_when_it_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = iter(range(100))
+    progress = cli._Progress(lambda: float(next(seconds)), Campaign("c", 9))
+    for begun in (3, 3, 6, 6, 6, 6):
+        progress(Summary(shoes=begun))
+    assert capsys.readouterr().err.splitlines() == [
+        f"{begun} of 9 shoes: 0 failures, 0 kinds of fault, 0 restarts" for begun in (3, 6)
+    ]
 
 
 # --- a failure ---

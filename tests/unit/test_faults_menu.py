@@ -12,6 +12,8 @@ from simulators.faults import menu
 from simulators.faults.script import Step
 from simulators.hosts.line import Line
 from simulators.rig import fault_list
+from simulators.rig.campaign.blows import BLOWS
+from simulators.rig.campaign.slips import SLIPS
 from tests.support import exercises
 
 VALUES = {"mode": "burn", "separator": "crlf", "sequence": "hex", "unread": "alarm"}
@@ -134,7 +136,7 @@ def test_what_cannot_be_is_told_in_words(text, said):
 
 def test_the_list_names_who_can_have_a_fault():
     rows = {row["name"]: row for row in fault_list.rows()}
-    assert list(rows) == list(faults.FAULTS)
+    assert list(rows) == [*faults.FAULTS, *BLOWS, *SLIPS]
     assert rows["leave_inside"] == {
         "name": "leave_inside",
         "layer": "machine",
@@ -146,18 +148,30 @@ def test_the_list_names_who_can_have_a_fault():
     assert rows["half_open"]["ports"] == ["tcp"]
     assert rows["chunk"]["ports"] == ["pty", "tcp"]
     assert rows["drop"]["ports"] == ["pty", "tcp", "usb"]
+    assert rows["disk_full"] == {
+        "name": "disk_full",
+        "layer": "daemon",
+        "kind": "act",
+        "does": "a commit finds no room: a safe stop, then a start",
+        "counts": "commit",
+        "devices": [],
+        "tables_only": True,
+    }
+    assert rows["wrong_tap"]["layer"] == "people"
 
 
 def test_the_list_of_one_device_has_what_it_can_have():
     names = {row["name"] for row in fault_list.rows("gat")}
     assert {"nak", "bad_crc", "slow_calculation", "drop", "unplug"} <= names
-    assert not {"misread", "leave_inside", "keep_old"} & names
+    assert not {"misread", "leave_inside", "keep_old", "crash", "wrong_tap"} & names
 
 
 def test_the_list_is_aligned_and_grouped():
     text = fault_list.as_text(fault_list.rows())
     blocks = text.split("\n\n")
-    assert [block.split(":")[0].split("\n")[0] for block in blocks] == [*menu.LAYERS, "where"]
+    assert [block.split(":")[0].split("\n")[0] for block in blocks] == [
+        *menu.LAYERS, "daemon", "people", "where",
+    ]  # fmt: skip
     for block in blocks[:-1]:
         (column,) = {line.index(row["does"]) for line, row in zip(block.splitlines()[1:], [
             row for row in fault_list.rows() if block.startswith(row["layer"])

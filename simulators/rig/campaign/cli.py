@@ -122,12 +122,12 @@ def _shoe_of(replay: str) -> tuple[str, int]:
 
 
 class _Progress:
-    """One line a second on stderr once it takes longer than two; on a terminal it overwrites itself."""
+    """What changed, at most once a second, on stderr; the first line after two seconds."""
 
     def __init__(self, now: Callable[[], float], campaign: Campaign) -> None:
         self._now, self._campaign = now, campaign
         self._next = now() + TELL_AFTER_S
-        self._told = False
+        self._told = ""
 
     def __call__(self, so_far: Summary) -> None:
         if self._now() < self._next:
@@ -142,8 +142,9 @@ class _Progress:
     def tell(self, text: str) -> None:
         from simulators.rig.demo import tell_stderr
 
-        self._told = True
-        tell_stderr(text)
+        if text != self._told:
+            tell_stderr(text)
+        self._told = text
 
     def end(self) -> None:
         if self._told and sys.stderr.isatty():

@@ -13,6 +13,7 @@ from simulators.faults.script import ANY, Step, near
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
 from simulators.models.shoe import Shoe
+from simulators.rig.campaign.blows import BLOWS, DAEMON
 from simulators.rig.campaign.listening import wire_of
 from simulators.rig.campaign.result import Plan
 from simulators.rig.campaign.slips import SLIPS
@@ -27,24 +28,13 @@ PER_SHOE = (1, 1, 1, 2, 2, 3)
 SETTINGS = 1
 """Settings at one table at most: they stay."""
 OBSCURE = 1
-"""How often at one table cards are hidden, machines lose power or people do wrong: what follows has one cause."""
-READER, DAEMON, POWER, DEALER = "hole-card-reader", "daemon", "power", "dealer"
-WHOLE = {
-    "crash": DAEMON,
-    "crash_before_commit": DAEMON,
-    "crash_after_commit": DAEMON,
-    "crash_before_send": DAEMON,
-    "crash_after_send": DAEMON,
-    "disk_full": DAEMON,
-    "clock_jump": DAEMON,
-    "power_cut": POWER,
-    "power_dip": POWER,
-    **dict.fromkeys(SLIPS, DEALER),
-}
+"""How often at one table cards are hidden, power is lost or people do wrong: what follows has one cause."""
+READER, DEALER = "hole-card-reader", "dealer"
+WHOLE = {**{name: blow.device for name, blow in BLOWS.items()}, **dict.fromkeys(SLIPS, DEALER)}
 """What befalls a whole table, and the device that a script names for it."""
 LAYER_OF = {
     **{name: fault.layer for name, fault in FAULTS.items()},
-    **dict.fromkeys(WHOLE, "daemon"),
+    **dict.fromkeys(BLOWS, "daemon"),
     **dict.fromkeys(SLIPS, "people"),
 }
 DARK = frozenset(

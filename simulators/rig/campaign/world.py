@@ -14,6 +14,7 @@ from controller.table.inputs import Hour
 from simulators.faults.script import Director, Step
 from simulators.hosts.line import Line
 from simulators.models.machine import CannotDo, Traps
+from simulators.rig.campaign.blows import DAEMON, POWER
 from simulators.rig.campaign.excuses import TABLE
 from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.people import People
@@ -23,8 +24,7 @@ from simulators.rig.stepped import DAY, HOUR, Stepped
 from simulators.rig.steps import Stuck
 from simulators.wire.device import WireDevice
 
-DAEMON, POWER, DEALER = "daemon", "power", "dealer"
-"""Devices of steps that befall the table itself."""
+DEALER = "dealer"
 FUSE = 12
 """A crash comes up to so many things after its trigger: between any two of them."""
 RESTART_S = (0.2, 5.0)
