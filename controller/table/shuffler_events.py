@@ -229,10 +229,11 @@ def command_ended(draft: Draft, name: str, outcome: Outcome) -> None:
         draft.ask_shuffler("status")  # it must be seen to have started (S4)
     elif name == "status" and stage is Cycle.STARTING and answer is not None:
         _reconcile_start(draft, answer)
-    elif name == "release" and answer is None and not isinstance(outcome, Refused | NotSent):
+    elif name == "release" and answer is None and not isinstance(outcome, NotSent):
         draft.ask_shuffler("status")
     elif name == "status" and answer is not None:
         _reconcile_release(draft, answer)
+        _check_proof(draft, answer)
         inside = answer.get("inside")
         if stage is Cycle.NONE and isinstance(inside, int):
             _count_inside(draft, inside)  # asked after lost events
@@ -308,6 +309,14 @@ def _reconcile_release(draft: Draft, status: Mapping[str, Any]) -> None:
         return
     if status.get("inside") == draft.state.batches[batch].at(Place.SHUFFLER):
         draft.add("release_failed", {"batch": batch})
+
+
+def _check_proof(draft: Draft, status: Mapping[str, Any]) -> None:
+    """A machine that holds the batch whole, and does not know its token any more, gives no proof of it."""
+    shuffler = draft.state.shuffler
+    whole = status.get("inside") == draft.rules.batch_size
+    if shuffler.stage is Cycle.PROVED and whole and status.get("token") != shuffler.token:
+        _void(draft, "the shuffler does not know the shuffle's token any more", (Cycle.PROVED,))
 
 
 # --- a session begins (S9) ---

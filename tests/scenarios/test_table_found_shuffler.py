@@ -8,7 +8,7 @@ from controller.table.inputs import Role
 from controller.table.rules import awaited, expected
 from controller.table.state import Place
 from devices import events as ev
-from firmware_bridge.link import Done, Unknown
+from firmware_bridge.link import Done, Refused, Unknown
 from tests.support.table import Table
 
 SUPERVISOR = frozenset({Role.SUPERVISOR})
@@ -389,3 +389,42 @@ def test_when_the_shuffler_holds_the_batch_in_play_no_round_begins_with_what_the
     exchanged = next(fault for fault in t.state.faults if fault.code == "batches_exchanged")
     t.tap("clear", SUPERVISOR, fault=exchanged.id)
     assert t.codes == ["wrong_batch"]
+
+
+@pytest.mark.rule("R-36b")
+def test_a_machine_that_forgot_the_token_is_asked_and_its_batch_shuffled_again() -> None:
+    """It refused to let the batch out for ever, and nothing said why."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    t.tap("take_from_shuffler")
+    assert t.end(Refused("5", "token unknown or already used")).name == "release"
+    status = {"state": "done", "inside": 52, "cycle": 1, "token": None, "mode": "shuffle", "door": False}
+    assert t.end(Done(status)).name == "status"
+    assert t.codes == ["shuffle_void"]
+    t.start()
+    t.complete()
+    t.tap("clear", SUPERVISOR, fault=t.state.faults[0].id)
+    t.take()
+    assert t.codes == []
+
+
+def test_a_refused_release_of_a_batch_whose_token_is_known_voids_nothing() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    t.complete()
+    t.tap("take_from_shuffler")
+    t.end(Refused("6", "open"))
+    assert t.state.shuffler.token is not None
+    status = {"state": "done", "inside": 52, "cycle": 1, "token": t.state.shuffler.token}
+    t.end(Done(status))
+    assert t.codes == []
+    t.take()
