@@ -65,7 +65,7 @@ class Played:
                 Step("forget_token", device="shuffler", nth=1),
                 Step("reboot_mid_cycle", "1", "shuffler", nth=3),
             ],
-            ["shuffle_void", "taken_without_proof"],
+            ["shuffle_void"],
         ),
     ],
 )
