@@ -179,6 +179,28 @@ def test_a_fact_that_names_a_burned_card(court: Court) -> None:
     assert court.judge.counters.unseen_cards_leaked == 1
 
 
+def test_a_leak_is_excused_by_what_was_hidden_when_the_card_was_told_not_when_he_looks(court: Court) -> None:
+    def told_card_of_the_burn() -> None:
+        card = court.world.felt.draw("burn")
+        assert isinstance(card, Card)
+        court.fact("card_drawn", "shoe", card=card.face, back=card.back, seen=True)
+
+    def counted() -> None:
+        for batch in ("A", "B"):
+            court.fact("collect_rack", batch=batch)
+
+    court.struck["unseen"] += 1
+    court.judge.notice()
+    told_card_of_the_burn()
+    counted()
+    court.judge.look()
+    assert court.judge.counters.unseen_cards_leaked == 0
+    told_card_of_the_burn()
+    counted()
+    court.judge.look()
+    assert court.judge.counters.unseen_cards_leaked == 1
+
+
 def test_a_follower_is_told_a_card_that_nobody_may_see(court: Court) -> None:
     court.world.hear("follow", {"fact": 7, "seen": False, "card": None, "raw": None})
     court.world.hear("follow", {"fact": 8, "seen": True, "card": "8S"})

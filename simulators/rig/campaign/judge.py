@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
+from math import inf
 from typing import Any
 
 from controller.journal import verify
@@ -65,8 +66,8 @@ class Judge:
         self._struck_at: dict[str, int] = {}
         self._latched_at: dict[str, int] = {}
         self._hidden_at: int | None = None
-        self._counted: dict[str, int] = {}
-        self._proved: dict[str, int] = {}
+        self._counted: dict[str, list[int]] = {}
+        self._proved: dict[str, list[int]] = {}
         self._seq = 0
         self._before: dict[str, Counter[str]] = {}
         world.felt.referee.excused = self._is_excused
@@ -189,9 +190,9 @@ class Judge:
             elif kind == "clear":
                 self._uncertain.discard(fact.data["fault"])
             elif kind in COUNTS and (batch := fact.data.get(COUNTS[kind])) is not None:
-                self._counted[batch] = entry.seq
+                self._counted.setdefault(batch, []).append(entry.seq)
                 if kind == "batch_proved":
-                    self._proved[batch] = entry.seq
+                    self._proved.setdefault(batch, []).append(entry.seq)
             self._admits |= bool(self._uncertain)
 
     def _hear(self, what: str, line: Mapping[str, Any]) -> None:
@@ -232,7 +233,7 @@ class Judge:
             laid = self._laid(at, card["face"])
             if not open_ or laid is None or not laid.down or card["up"]:
                 continue
-            if not self._is_excused("leak", laid.place):
+            if not self._is_excused("leak", laid.place, seq):
                 self._leaked(f"fact {seq} names the card that lies face down at {laid.place}")
         self._read.clear()
         if self._drawn and not (final and world.rules.shoe not in world.view.up):
@@ -281,11 +282,13 @@ class Judge:
             if (new and self._talks(device)) or any(map(_hides, new)):
                 self._hidden_at = seq
 
-    def _uncounted(self, since: int | None, *batches: str, kind: bool = False) -> bool:
+    def _uncounted(self, since: int | None, *batches: str, kind: bool = False, until: float = inf) -> bool:
         """Whether something happened, and a batch was not counted since (`kind`: and its cards read)."""
+        if since is None:
+            return False
         counted = self._proved if kind else self._counted
         names = batches or tuple(batch.id for batch in self._world.rules.batches)
-        return since is not None and any(counted.get(name, 0) <= since for name in names)
+        return any(not any(since < seq < until for seq in counted.get(name, ())) for name in names)
 
     def _compare_custody(self) -> None:
         """Belief and census, batch by batch; what a shoe without a link has to tell is not known yet."""
@@ -328,8 +331,11 @@ class Judge:
 
     # Violations that the referee saw
 
-    def _is_excused(self, kind: str, detail: str) -> bool:
-        """Asked at the moment itself: custody is judged here, and an excuse is a debt until it is latched."""
+    def _is_excused(self, kind: str, detail: str, fact: float = inf) -> bool:
+        """Asked at the moment itself, or later of a `fact`: what was counted since excuses nothing.
+
+        Custody is judged here, and an excuse is a debt until it is latched.
+        """
         del detail
         if kind == "custody":
             return True
@@ -338,7 +344,9 @@ class Judge:
             return True
         for excuse in EXCUSES:
             for since in (self._struck_at[name] for name in excuse.faults if name in self._struck_at):
-                still = self._latched(excuse, since) or self._uncounted(since, kind=excuse.by_kind)
+                still = self._latched(excuse, since) or self._uncounted(
+                    since, kind=excuse.by_kind, until=fact
+                )
                 if kind in excuse.kinds and still:
                     if excuse.codes and not self._disguised():
                         self._owed.append((kind, excuse, since))
