@@ -143,6 +143,14 @@ def test_what_people_do_wrong_with_cards_is_latched_and_mended(tmp_path: Path, n
     assert played.left == (["wrong_count"] if name == "wrong_count_told" else [])
 
 
+def test_what_is_latched_already_need_not_be_latched_again(tmp_path: Path) -> None:
+    step = Step("door_opened_mid_cycle", None, "dealer")
+    played = Played(tmp_path, BEE_TEK, step, step)
+    assert played.outcome.struck == {step.fault: 2}
+    assert played.outcome.failures == []
+    assert played.latched == ["shuffle_void"]
+
+
 def test_a_dealer_who_left_out_or_drew_a_card_says_so_and_no_card_is_lost(tmp_path: Path) -> None:
     played = Played(tmp_path, "two-batch-shoe-2", *(Step(name, None, "dealer") for name in MENDED))
     assert played.went_on(), played.outcome

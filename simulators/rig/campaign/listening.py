@@ -100,7 +100,8 @@ class Listening:
         plan, drawn = self._plan, self.drawn
         struck = self.line.struck
         lost, twice = compared(drawn, self.told, excused=bool(struck))
-        if struck.keys() & LATE or (plan.shoe in BARE and struck):
+        late = struck.keys() & LATE or any(step.fault == "duplicate" and step.value for step in plan.steps)
+        if late or (plan.shoe in BARE and struck):
             lost = twice = 0
         outcome = Outcome(plan.shoes, plan.shoes, 0, len(drawn), len(self.told), struck)
         outcome.counters.cards_lost, outcome.counters.cards_counted_twice = lost, twice

@@ -108,10 +108,11 @@ class People:
         self._waiting.remove(name)
         self.slips[name] += 1
         becomes, since = SLIPS[name].becomes, at.view.seq
+        known = set(at.view.faults.values())
         yield from SLIPS[name].act(at)
         if becomes == REFUSED and at.dealer.heard.get("ok"):
             at.felt.referee.violation("slip believed", name)
-        elif not isinstance(becomes, str) and becomes:
+        elif not isinstance(becomes, str) and becomes and not known.intersection(becomes):
             self._owed.append((name, becomes, since))
 
 

@@ -77,7 +77,9 @@ VALUES: Mapping[str, Draw] = {
     **dict.fromkeys(("silent", "deaf", "busy_answers", "stall"), _seconds(0.3, 20)),
     **dict.fromkeys(("unplug", "gone_and_back", "busy", "denied"), _maybe(_seconds(0.1, 60))),
     **dict.fromkeys(("reboot", "reboot_mid_cycle", "power_cut_at_card"), _maybe(_seconds(0.1, 5))),
-    **dict.fromkeys(("late_answer", "delay", "line_cut", "second_reader"), _maybe(_seconds(0.05, 6))),
+    **dict.fromkeys(
+        ("late_answer", "delay", "line_cut", "second_reader", "duplicate"), _maybe(_seconds(0.05, 6))
+    ),
     **dict.fromkeys(("power_cut", "power_dip"), _maybe(_seconds(0.1, 60))),
     **dict.fromkeys(("stuck", "counted_twice", "missing", "extra", "unreadable"), _maybe(_whole(1, 3))),
     "miscount": _maybe(_word("1", "-1", "2")),

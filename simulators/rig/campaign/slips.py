@@ -283,6 +283,19 @@ def _wrong_batch(at: Slips) -> Script:
     yield None
 
 
+def _last_batch(at: Slips) -> Script:
+    """The shuffled batch is lifted out, and the last shoe's goes in: it would be the next one again."""
+    at.felt.empty_shuffler(at.view.shuffler_batch or at.rules.batches[0].id)
+    yield None
+    yield at.try_("load_shuffler", batch=at.view.batches[-1])
+
+
+def _may_repeat(at: Slips) -> bool:
+    pile = at.felt.piles.get(at.view.batches[-1]) if at.view.batches else None
+    swap = at.event == "take_from_shuffler" and at.view.phase == "rack_full"
+    return swap and len(at.rules.batches) == 2 and pile is not None and len(pile) == at.rules.batch_size
+
+
 def _both_in_hand(at: Slips) -> bool:
     whole = [len(pile) == at.rules.batch_size for pile in at.felt.piles.values()]
     return at.event == "load_shuffler" and len(whole) == 2 and all(whole)
@@ -385,6 +398,9 @@ SLIPS: Mapping[str, Slip] = {
     ),
     "wrong_batch_loaded": Slip(
         "the other batch is loaded than is told", _both_in_hand, _wrong_batch, ("wrong_batch",), hides=True,
+    ),
+    "last_batch_again": Slip(
+        "the last shoe's batch is loaded again", _may_repeat, _last_batch, over=True
     ),
     "unshuffled_loaded": Slip(
         "unshuffled cards are loaded into the shoe and dealt (INC-1)",
