@@ -136,7 +136,7 @@ def tree(text: str) -> Any:
         raise ScriptError(f"{where}it is no YAML: {what}") from None
 
 
-def read(text: str, known: Iterable[str] | None = None) -> tuple[Step, ...]:
+def read(text: str, known: Iterable[str]) -> tuple[Step, ...]:
     """The steps of a script, `faults:` and its list. `known`: the names that may stand there."""
     found = tree(text)
     if not isinstance(found, dict) or "faults" not in found:
@@ -146,14 +146,10 @@ def read(text: str, known: Iterable[str] | None = None) -> tuple[Step, ...]:
     return steps(found["faults"], known)
 
 
-def steps(found: Any, known: Iterable[str] | None = None) -> tuple[Step, ...]:
+def steps(found: Any, known: Iterable[str]) -> tuple[Step, ...]:
     """The steps of a list that `tree` gave. Raises ScriptError naming the step."""
     if not isinstance(found, list) or not found:
         raise ScriptError("`faults` has no step; write one a line: - {fault: misread, card: 17}")
-    if known is None:
-        from simulators.faults.menu import FAULTS
-
-        known = FAULTS
     read_steps = []
     for number, entry in enumerate(found, 1):
         name = entry.get("fault") if isinstance(entry, dict) else None

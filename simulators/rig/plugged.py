@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from simulators.faults import FAULTS
 from simulators.faults.script import Step, from_text, read
 from simulators.hosts.host import Host
 from simulators.hosts.line import Line
@@ -189,7 +190,7 @@ def plugged(
     place cannot be had.
     """
     steps = [from_text(fault) if isinstance(fault, str) else fault for fault in faults]
-    steps += [] if script is None else read(Path(script).read_text())
+    steps += [] if script is None else read(Path(script).read_text(), FAULTS)
     with ExitStack() as stack:
         device = sim.make(name, seed, usb=listen.startswith("usb"), plays=plays)
         line = Line(device, Random(f"{seed}/line"), steps, name)

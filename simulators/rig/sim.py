@@ -155,7 +155,7 @@ def follow(line: Line, file: Path, device: str) -> None:
     try:
         with file.open("rb") as source:
             data = source.read(script.LARGEST + 1)
-        steps = script.read(data.decode())
+        steps = script.read(data.decode(), faults.FAULTS)
     except OSError as error:
         raise Misused(f"--script {file}: {error.strerror or error}") from error
     except UnicodeDecodeError:

@@ -164,7 +164,7 @@ def test_what_the_manual_shows_is_what_is_printed(cutcard):
 
 def test_the_script_of_the_manual_can_be_played():
     manual = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
-    steps = script.read(manual.partition("```yaml\n")[2].partition("```")[0])
+    steps = script.read(manual.partition("```yaml\n")[2].partition("```")[0], faults.FAULTS)
     assert [step.fault for step in steps] == [
         "misread", "late_answer", "drop", "flip_bit", "unplug", "jam", "old_firmware",
     ]  # fmt: skip

@@ -20,7 +20,7 @@ TOKEN = bytes(16)
 
 def refused(text: str) -> str:
     with pytest.raises(ScriptError) as told:
-        script.read(text)
+        script.read(text, faults.FAULTS)
     assert "\n" not in str(told.value)
     return str(told.value)
 
@@ -40,7 +40,8 @@ def test_a_script_is_read_step_by_step():
         "    time: 12.5\n"
         "  - {fault: junk_before, value: 0100, device: shoe}\n"
         "  - {fault: jam, value: no}\n"
-        "  - {fault: drop, nth: 3}\n"
+        "  - {fault: drop, nth: 3}\n",
+        faults.FAULTS,
     ) == (
         Step("misread", card=17),
         Step("late_answer", "3.10", command="start", nth=2),
@@ -131,14 +132,14 @@ STEPS = st.builds(
 
 @given(st.lists(STEPS, min_size=1, max_size=2).map(tuple))
 def test_what_is_written_is_read_back(steps):
-    assert script.read(script.dump(steps)) == steps
+    assert script.read(script.dump(steps), faults.FAULTS) == steps
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("latin-1")))
 def test_any_text_is_a_script_or_a_clear_error(text):
     for whole in (text, f"faults:\n  - {text}", f"faults: [{{fault: jam, card: {text}}}]"):
         try:
-            steps = script.read(whole)
+            steps = script.read(whole, faults.FAULTS)
         except ScriptError as error:
             told = str(error)
         else:
