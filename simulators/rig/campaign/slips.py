@@ -23,8 +23,6 @@ ONCE = ("open", "load_shuffler", "cut", "insert_cutting_card", "load_shoe", "bet
 """Taps that cannot be meant twice in a row."""
 LOOKS_BACK = 40
 """The cards of a round are among so many things that happened to the shoe."""
-UNTIL_THE_SHOE_ENDS = ("events_lost", "extra_cutting_card", "order_pattern")
-"""Latched in a round, no other begins with that shoe: the cause of these is gone with its cards."""
 REFUSED = "refused"
 """What must become of a slip, where it is no fault that must be latched."""
 
@@ -131,16 +129,6 @@ def _wrong_box_told(at: Slips) -> Script:
 
 def _bribed_clear(at: Slips) -> Script:
     yield at.try_("clear", "dealer", fault=next(iter(at.view.faults)))
-
-
-def _lasting(at: Slips) -> list[str]:
-    """Faults of the shoe in play whose cause lasts as long as that shoe."""
-    lasting = [fault for fault, code in at.view.faults.items() if code in UNTIL_THE_SHOE_ENDS]
-    return lasting if at.view.phase in ROUND else []
-
-
-def _hasty_clear(at: Slips) -> Script:
-    yield at.try_("clear", "supervisor", fault=_lasting(at)[0])
 
 
 def _peek_early(at: Slips) -> Script:
@@ -359,9 +347,6 @@ SLIPS: Mapping[str, Slip] = {
     "forgotten_burn": Slip("bets are closed before the burn", _in("burn_due"), _forgotten_burn),
     "wrong_box_told": Slip("the cutting card came out where nobody plays", _in("playing"), _wrong_box_told),
     "bribed_clear": Slip("a dealer clears a fault", lambda at: bool(at.view.faults), _bribed_clear),
-    "hasty_clear": Slip(
-        "a supervisor clears a fault whose cause remains", lambda at: bool(_lasting(at)), _hasty_clear
-    ),
     "peek_early": Slip("the reader is asked before its time", _in("dealing", "between_rounds"), _peek_early),
     "looked_out_of_turn": Slip(
         "the dealer's cards go into the reader when no look is due",
