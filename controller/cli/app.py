@@ -163,7 +163,8 @@ def main(args: Sequence[str] | None = None) -> None:
             app(args=args, prog_name="cutcard")
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()
+                with suppress(BrokenPipeError):  # the verdict does not depend on who reads it
+                    sys.stdout.flush()
     except BrokenPipeError:
         pass
     except Exception as error:

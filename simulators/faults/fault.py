@@ -83,6 +83,13 @@ class Fault:
 
 # How VALUE is read
 
+LONGEST_S = 86_400.0
+"""Seconds that a fault lasts or waits at most: a day."""
+MOST = 9_999
+"""Cards, bytes or bits at most."""
+MOST_TOLD = 15
+"""Words that a sentence counts up."""
+
 
 def nothing(text: str | None) -> None:
     """No VALUE is taken."""
@@ -91,11 +98,13 @@ def nothing(text: str | None) -> None:
 
 
 def seconds(text: str | None) -> float | None:
-    """Seconds, 0 or more; None without VALUE."""
+    """Seconds of a day, 0 or more; None without VALUE."""
     if text is None:
         return None
     value = float(text)
-    if not 0 <= value < math.inf:
+    if value > LONGEST_S:
+        raise UnfitFault(f"a day, {LONGEST_S:.0f} s, is the most, not {text[:20]}")
+    if not value >= 0:
         raise ValueError(text)
     return value
 
@@ -117,10 +126,12 @@ def number(default: float) -> Reads:
 
 
 def whole(default: int | None, least: int = 1) -> Reads:
-    """A whole number from `least` on."""
+    """A whole number from `least` to MOST."""
 
     def read(text: str | None) -> int | None:
         value = default if text is None else int(text)
+        if value is not None and value > MOST:
+            raise UnfitFault(f"{MOST} is the most, not {value if value < 10**18 else 'so many'}")
         if value is not None and value < least:
             raise ValueError(text)
         return value
@@ -140,10 +151,16 @@ def one_of(*allowed: str, default: str | None = None) -> Reads:
         if text is None and default is not None:
             return default
         if text not in allowed:
-            raise UnfitFault(f"its VALUE is {' or '.join(allowed)}")
+            raise UnfitFault(f"its VALUE is {_either(allowed)}")
         return text
 
     return read
+
+
+def _either(allowed: tuple[str, ...]) -> str:
+    if len(allowed) > MOST_TOLD:
+        return f"one of {len(allowed)} words, as {', '.join(allowed[:3])} ... {allowed[-1]}"
+    return " or ".join(allowed)
 
 
 def one_or_none(*allowed: str) -> Reads:

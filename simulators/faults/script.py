@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from simulators.faults.fault import UnfitFault
+from simulators.faults.fault import LONGEST_S, UnfitFault
 
 LARGEST = 256 * 1024
 """Characters of a script; far more than anybody writes."""
@@ -68,6 +68,8 @@ class Step:
             raise ScriptError(f"chance is above 0 and at most 1, not {self.chance:g}")
         if self.time is not None and not 0 <= self.time < math.inf:
             raise ScriptError(f"time is in seconds from the start, 0 or more, not {self.time:g}")
+        if self.time is not None and self.time > LONGEST_S:
+            raise ScriptError(f"time is at most a day, {LONGEST_S:.0f} s, not {self.time:g}")
 
     @property
     def waits(self) -> bool:
@@ -124,7 +126,7 @@ class _Loader(yaml.BaseLoader):
 def tree(text: str) -> Any:
     """What a YAML text says, in dicts, lists and words. Raises ScriptError with the line."""
     if len(text) > LARGEST:
-        raise ScriptError(f"it has {len(text)} characters; {LARGEST} are allowed")
+        raise ScriptError(f"it has too many characters; {LARGEST} are allowed")
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a loader of plain words
     except ScriptError:

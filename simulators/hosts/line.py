@@ -72,6 +72,11 @@ class Line:
         return sum((traps.struck for traps in self._trapped), self._struck)
 
     @property
+    def wanted(self) -> list[str]:
+        """The faults that were laid on it, each once."""
+        return list(dict.fromkeys(fault.name for fault in self._faults))
+
+    @property
     def cable(self) -> Cable | None:
         return self._cable
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import pty
@@ -19,7 +20,8 @@ class PtyHost:
     """Keeps the slave open itself, so that a controller may come and go as on a real port.
 
     `link` is a symbolic link with the device's stable name (as /dev/serial/by-id); it must not exist as
-    anything but a link. `replug()` gives the device a new pty behind the same name.
+    anything but a link, and OSError says when another host that lives has it. `replug()` gives the device a
+    new pty behind the same name.
     """
 
     CAN = frozenset({"stream", "unplug", "other_node", "busy", "denied", "stall"})
@@ -35,7 +37,12 @@ class PtyHost:
         self._other: int | None = None
         if self.link is not None and self.link.exists() and not self.link.is_symlink():
             raise FileExistsError(f"{self.link} exists and is no link; choose another name")
-        self.replug()
+        self._held = None if self.link is None else _hold(self.link)
+        try:
+            self.replug()
+        except OSError:
+            self.close()
+            raise
 
     @property
     def path(self) -> str:
@@ -155,6 +162,10 @@ class PtyHost:
 
     def close(self) -> None:
         self.unplug()
+        if self._held is not None and self.link is not None:
+            _lock_of(self.link).unlink(missing_ok=True)
+            os.close(self._held)
+            self._held = None
 
     def _let_go(self) -> None:
         if self._other is not None:
@@ -172,3 +183,24 @@ class PtyHost:
                 os.close(descriptor)
         self._master = self._slave = None
         self._pending.clear()
+
+
+def _lock_of(link: Path) -> Path:
+    return link.with_name(f".{link.name}.lock")
+
+
+def _hold(link: Path) -> int:
+    """Take the name as long as we live: a link that a dead host left may be taken over."""
+    lock = _lock_of(link)
+    while True:
+        held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock.exists() and lock.stat().st_ino == os.fstat(held).st_ino:
+                return held
+        except BlockingIOError:
+            os.close(held)
+            raise OSError(
+                errno.EBUSY, "another simulated device is there: end it, or choose another name", str(link)
+            ) from None
+        os.close(held)  # its holder was just leaving

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -96,6 +96,7 @@ def sim(
 ) -> None:
     """One simulated device. A shoe plays rounds by itself in real time; a shuffler waits for commands.
 
+    Each fault is told on stderr when it first strikes, and at the end how often each did.
     On usb:DIRECTORY it is seen by programs that are started with the variables printed as "env".
     """
     from random import Random
@@ -113,24 +114,27 @@ def sim(
             + ", ".join(device_sim.DEVICES)
         )
     try:
-        made = device_sim.make(device, seed, usb=listen.startswith("usb:"))
+        made, load = device_sim.build(device, seed, usb=listen.startswith("usb:"))
         line = Line(made, Random(f"{seed}/line"), name=device)
         device_sim.prepare(line, fault or [])
         if script is not None:
             device_sim.follow(line, script, device)
+        load()
         host = device_sim.listen(line, listen)
     except device_sim.Misused as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise _Device(f"--listen {listen}: {error.strerror or error}") from error
+    strikes = device_sim.Strikes(line, _tell)
     try:
         with ended_by_signals():
             said: dict[str, object] = {"listening": listen, "device": device, "port": host.uri}
             if isinstance(host, device_sim.UsbPlace):
                 said["env"] = host.environment
             print(json.dumps(said), flush=True)
-            device_sim.serve(host)
+            device_sim.serve(host, watch=strikes.look)
     except KeyboardInterrupt:
+        strikes.sum_up()
         raise typer.Exit(FINE) from None
     finally:
         host.close()
@@ -182,7 +186,8 @@ def replay(
 
 
 def _tell(note: str) -> None:
-    print(f"cutcard: {note}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody reads it
+        print(f"cutcard: {note}", file=sys.stderr, flush=True)
 
 
 def bench(as_json: Json = False) -> None:

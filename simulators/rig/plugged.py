@@ -172,6 +172,16 @@ class Plugged:
         return self._errands.ask(do, lambda: self._served.alive)
 
 
+def _steps(faults: Any) -> Iterator[Step]:
+    """Each fault as a step. Raises TypeError or ValueError with one line for people."""
+    if isinstance(faults, str) or not isinstance(faults, Iterable):
+        raise TypeError(f"faults is a list, as faults=['misread@3'], not {faults!r}")
+    for fault in faults:
+        if not isinstance(fault, str | Step):
+            raise TypeError(f"a fault is a text as 'misread@3', or a Step, not {fault!r}")
+        yield from_text(fault) if isinstance(fault, str) else fault
+
+
 @contextmanager
 def plugged(
     name: str,
@@ -189,11 +199,14 @@ def plugged(
     time, and puts back what it lets out. Raises ValueError with one line for people, or OSError when the
     place cannot be had.
     """
-    steps = [from_text(fault) if isinstance(fault, str) else fault for fault in faults]
+    steps = list(_steps(faults))
+    if not isinstance(plays, bool):
+        raise TypeError(f"plays is True or False, not {plays!r}")
     steps += [] if script is None else read(Path(script).read_text(), FAULTS)
     with ExitStack() as stack:
-        device = sim.make(name, seed, usb=listen.startswith("usb"), plays=plays)
+        device, load = sim.build(name, seed, usb=listen.startswith("usb"), plays=plays)
         line = Line(device, Random(f"{seed}/line"), steps, name)
+        load()
         if listen in ("pty", "usb"):
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cutcard-")))
             listen = f"{listen}:{home / name}"

@@ -77,53 +77,75 @@ def make(device: str, seed: object, *, usb: bool = False, plays: bool = True) ->
 
     Raises Misused naming the nearest device.
     """
-    made = _make(device, seed, usb=usb)
-    machine = made.machine
-    if not plays and isinstance(machine, Shoe):
-        machine.hands = None
-    if not plays and isinstance(machine, HoleCardReader):
-        machine.player = None
+    made, load = build(device, seed, usb=usb, plays=plays)
+    load()
     return made
 
 
-def _make(device: str, seed: object, *, usb: bool) -> WireDevice:
+def build(
+    device: str, seed: object, *, usb: bool = False, plays: bool = True
+) -> tuple[WireDevice, Callable[[], None]]:
+    """As `make`, still empty, and what puts its cards inside: faults laid before strike at this load."""
+    made, hands = _made(device, seed, usb=usb)
+
+    def load() -> None:
+        hands()
+        machine = made.machine
+        if not plays and isinstance(machine, Shoe):
+            machine.hands = None
+        if not plays and isinstance(machine, HoleCardReader):
+            machine.player = None
+
+    return made, load
+
+
+def _made(device: str, seed: object, *, usb: bool) -> tuple[WireDevice, Callable[[], object]]:
+    """The empty device, and the hands that load it."""
     as_built: dict[str, Any] = {"framing": PACKETS if usb else CONSOLE, "paced": True}
     if device not in DEVICES:
-        return _make_theirs(device, seed)
+        return _make_theirs(device, seed), lambda: None
     if device == "gat":
-        return GatDevice(Verifier(programs(Random(f"{seed}/programs"))))
+        return GatDevice(Verifier(programs(Random(f"{seed}/programs")))), lambda: None
     if device == "hole-card-reader":
         reader = HoleCardReader()
         RoundDealer(reader, Random(f"{seed}/hands"))
-        return ManagedReader(reader, **as_built)
+        return ManagedReader(reader, **as_built), lambda: None
     fresh = Stack(make_batch("red", DECKS[device]))
     if device == "managed-shuffler":
         shuffler = BatchShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device])
-        shuffler.load(fresh)
-        return ManagedShuffler(shuffler, **as_built)
+        return ManagedShuffler(shuffler, **as_built), lambda: shuffler.load(fresh)
     if device == "managed-continuous":
         before = -SECONDS_PER_DECK * DECKS[device]  # its first shuffle is over when it listens
         continuous = ContinuousShuffler(Random(f"{seed}/shuffler"), decks=DECKS[device], now=before)
-        continuous.put_in(fresh)
-        ContinuousPlay(continuous, Random(f"{seed}/hands"), pace=1.0).act()
-        return ManagedContinuous(continuous, **as_built)
+        player = ContinuousPlay(continuous, Random(f"{seed}/hands"), pace=1.0)
+
+        def fill() -> None:
+            continuous.put_in(fresh)
+            player.act()
+
+        return ManagedContinuous(continuous, **as_built), fill
     if device == "managed-stack-shoe":
         stacks = StackShoe(Random(f"{seed}/shoe"))
-        StackHands(stacks, Random(f"{seed}/hands")).fill(fresh)
-        return ManagedStackShoe(stacks, **as_built)
+        filler = StackHands(stacks, Random(f"{seed}/hands"))
+        return ManagedStackShoe(stacks, **as_built), lambda: filler.fill(fresh)
     if device == "reshuffled":
         dealer = DealingMachine(Random(f"{seed}/dealer"))
-        dealer.load(fresh)
-        return ReShuffled(dealer)
+        return ReShuffled(dealer), lambda: dealer.load(fresh)
     shoe = Shoe(Random(f"{seed}/shoe"))
-    SelfPlay(shoe, Random(f"{seed}/hands")).change_shoe(fresh)
-    if device == "barcode-hid":
-        return BarcodeReader(shoe)
-    if device == "bee-tek":
-        return BeeTek(shoe)
-    if device == "angel-eye":
-        return AngelEye(shoe)
-    return ManagedShoe(shoe, decks=DECKS[device], **as_built)
+    play = SelfPlay(shoe, Random(f"{seed}/hands"))
+    wires: dict[str, Callable[[Shoe], WireDevice]] = {
+        "barcode-hid": BarcodeReader,
+        "bee-tek": BeeTek,
+        "angel-eye": AngelEye,
+        "managed-shoe": lambda shoe: ManagedShoe(shoe, decks=DECKS[device], **as_built),
+    }
+
+    def change_shoe() -> None:
+        play.change_shoe(fresh)
+        if device != "managed-shoe":
+            shoe.happenings.clear()  # these have no memory: they tell nothing from before they were there
+
+    return wires[device](shoe), change_shoe
 
 
 def _make_theirs(device: str, seed: object) -> WireDevice:
@@ -209,14 +231,17 @@ def _listen(device: WireDevice, where: str) -> Host:
     raise Misused(f"--listen {where}: write {LISTEN}{_near(scheme, lack)}")
 
 
-def serve(host: Host, stop: Callable[[], bool] = lambda: False) -> None:
-    """Live in real time until `stop` holds, asked after each turn, or for ever."""
+def serve(
+    host: Host, stop: Callable[[], bool] = lambda: False, watch: Callable[[float], object] = lambda _: None
+) -> None:
+    """Live in real time until `stop` holds, asked after each turn, or for ever; `watch` is told the time."""
     clock = SystemClock()
     start, attendant = clock.now(), Attendant(host.device)
     while not stop():
         now = clock.now() - start
         host.pump(now)
         attendant.act(now)
+        watch(now)
         times = [t for t in (host.deadline(), attendant.deadline()) if t is not None]
         with selectors.DefaultSelector() as selector:
             writers = set(host.writers())
@@ -269,6 +294,26 @@ class UsbPlace:
     def close(self) -> None:
         self._bus.close()
         self._usb.close()
+
+
+class Strikes:
+    """Says of each fault on a line when it first strikes, and at the end how often each did."""
+
+    def __init__(self, line: Line, say: Callable[[str], object]) -> None:
+        self._line, self._say = line, say
+        self._told: set[str] = set()
+
+    def look(self, now: float) -> None:
+        if len(self._told) == len(self._line.wanted):
+            return
+        for name in sorted(self._line.struck.keys() - self._told):
+            self._told.add(name)
+            self._say(f"{now:.1f} s: {name} struck")
+
+    def sum_up(self) -> None:
+        struck = self._line.struck
+        if counts := [f"{name} {struck[name] or 'never'}" for name in self._line.wanted]:
+            self._say(f"struck: {', '.join(counts)}")
 
 
 class Attendant:

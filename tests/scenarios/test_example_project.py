@@ -12,6 +12,7 @@ import pytest
 import serial
 
 from devices.registry import load as load_driver
+from simulators.models.cards import Card
 from simulators.rig import plugged, plugin
 from simulators.rig.campaign.plan import WHOLE
 from simulators.rig.campaign.slips import SLIPS
@@ -154,11 +155,21 @@ def test_mistakes_are_one_line(cutcard_device, tmp_path):
         ({"name": "bee-tec"}, "there is no simulated device 'bee-tec'; did you mean 'bee-tek'?"),
         ({"faults": ["misred"]}, "there is no fault 'misred'; did you mean 'misread'?"),
         ({"faults": ["leave_inside"]}, "only a shuffler"),
+        ({"faults": "misread"}, "faults is a list, as faults=['misread@3'], not 'misread'"),
+        ({"faults": [1]}, "a fault is a text as 'misread@3', or a Step, not 1"),
+        ({"plays": "no"}, "plays is True or False, not 'no'"),
         ({"listen": "ptty"}, "write pty:PATH, tcp:HOST:PORT or usb:DIRECTORY"),
     ]:
-        with pytest.raises(ValueError, match=re.escape(says)) as told:
+        with pytest.raises((ValueError, TypeError), match=re.escape(says)) as told:
             cutcard_device(**{"name": "bee-tek", **options})
         assert len(str(told.value).splitlines()) == 1
+
+
+def test_a_fault_of_a_load_strikes_the_pile_that_is_there_when_the_test_begins(cutcard_device):
+    for name, cards in (("bee-tek", 407), ("managed-shuffler", 303), ("managed-continuous", 303)):
+        device = cutcard_device(name, faults=["missing:9", "joker"])
+        assert device.struck == {"missing": 1, "joker": 1}
+        assert device.act(lambda machine: sum(isinstance(i, Card) for i in machine.contents())) == cards
 
 
 def test_a_script_of_faults_lies_beside_the_test(cutcard_device, tmp_path, monkeypatch):

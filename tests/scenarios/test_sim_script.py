@@ -72,12 +72,35 @@ def test_a_shoe_goes_wrong_at_the_commands_that_the_script_names(cutcard, simula
     assert (code, json.loads(out)["firmware"]) == (0, "0.0.7")
 
 
+def test_a_fault_of_a_load_strikes_the_first_pile_and_each_fault_is_told_once(cutcard, tmp_path):
+    program = "import sys; from controller.cli.app import main; main(sys.argv[1:])"
+    wanted = ["--fault", "missing:300", "--fault", "joker", "--fault", "flip_bit"]
+    words = ["sim", "managed-shoe", "--listen", f"pty:{tmp_path}/shoe", *wanted]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        port = json.loads(process.stdout.readline())["port"]
+        assert {process.stderr.readline() for _ in range(2)} == {
+            "cutcard: 0.0 s: joker struck\n", "cutcard: 0.0 s: missing struck\n",
+        }  # fmt: skip
+        code, out, err = cutcard("sim", "bee-tek", "--listen", f"pty:{tmp_path}/shoe")
+        assert (code, out, "another simulated device is there" in err) == (3, "", True)
+        assert port == f"serial:{tmp_path}/shoe"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert said == "cutcard: struck: missing 1, joker 1, flip_bit never\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [
         ("", "it begins with `faults:`"),
         ("faults: [{fault: misred}]", "step 1: there is no fault 'misred'; did you mean 'misread'?"),
         ("faults: [{fault: drop}, {fault: drop, time: -3}]", "step 2 (drop): time is in seconds"),
+        ("faults: [{fault: drop, time: 1e9}]", "step 1 (drop): time is at most a day, 86400 s, not 1e+09"),
         ("faults: [{fault: drop, nth: two}]", "step 1 (drop): nth is a whole number, not 'two'"),
         ("faults: [{fault: drop, card: 5}]", "step 1: drop at a card: no cards come out of this device"),
         ("faults: [{fault: misread}]", "step 1: only a shoe or a hole-card reader can have this fault"),
@@ -119,6 +142,8 @@ def test_a_file_that_is_no_script(cutcard, tmp_path, content, said):
         ("half_open", "half_open: this kind of port cannot have this fault"),
         ("drop@0", "'drop@0' is no fault; write NAME[:VALUE][@N], N from 1"),
         ("drip", "there is no fault 'drip'; did you mean 'drop'?"),
+        ("silent:1e12", "silent: a day, 86400 s, is the most, not 1e12"),
+        ("flip_bit:9999999", "flip_bit: 9999 is the most, not 9999999"),
         ("latency@2", "latency has no occasions, so no nth (@N) and no chance: it is a setting"),
     ],
 )

@@ -119,7 +119,7 @@ MOMENTS = st.one_of(
     st.fixed_dictionaries({"command": WORDS}, optional={"nth": st.integers(1, 99)}),
     st.fixed_dictionaries({"nth": st.integers(1, 10**9)}),
     st.fixed_dictionaries({"chance": st.floats(0, 1, exclude_min=True)}),
-    st.fixed_dictionaries({"time": st.floats(0, 1e12)}),
+    st.fixed_dictionaries({"time": st.floats(0, 86_400.0)}),
 )
 STEPS = st.builds(
     lambda fault, value, device, moment: Step(fault, value, device, **moment),

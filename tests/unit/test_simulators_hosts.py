@@ -125,7 +125,7 @@ def test_replug_gives_a_new_pty_under_the_same_name(port, tmp_path):
     port.pump(0.0)
     assert read_exactly(again, 4) == b"back"
     os.close(again)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["shoe"]
+    assert {entry.name for entry in tmp_path.iterdir()} == {"shoe", ".shoe.lock"}
     assert port.link.readlink() != before
 
 
@@ -277,3 +277,15 @@ def test_a_real_device_on_a_pty_keeps_its_times():
     finally:
         os.close(client)
         host.close()
+
+
+def test_a_name_that_a_living_host_holds_is_not_taken_and_a_dead_ones_is(tmp_path):
+    link = tmp_path / "shoe"
+    link.symlink_to("/dev/pts/4711")  # left by one that was killed
+    first = PtyHost(Parrot(), link)
+    with pytest.raises(OSError, match="another simulated device is there"):
+        PtyHost(Parrot(), link)
+    assert str(link.readlink()) == os.ttyname(first._slave)
+    first.close()
+    assert list(tmp_path.iterdir()) == []
+    PtyHost(Parrot(), link).close()
