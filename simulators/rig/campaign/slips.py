@@ -329,6 +329,11 @@ def _door_opened(at: Slips) -> Script:
     yield Pause(PREPARE_S)
 
 
+def _started_at_panel(at: Slips) -> Script:
+    at.felt.shuffler.start(f"panel {at.felt.shuffler.cycle}".encode().ljust(16))
+    yield None
+
+
 def _shoe_opened(at: Slips) -> Script:
     at.felt.shoe.open_lid()
     yield None
@@ -415,6 +420,10 @@ SLIPS: Mapping[str, Slip] = {
     "door_opened_mid_cycle": Slip(
         "the shuffler is opened while it works",
         _shuffler_has("shuffling", "running"), _door_opened, ("shuffle_void",),
+    ),
+    "started_at_panel": Slip(
+        "somebody starts a cycle at the shuffler's panel",
+        _shuffler_has("done", "proved"), _started_at_panel, ("foreign_cycle",),
     ),
     "shoe_opened": Slip(
         "the shoe is opened in play",
