@@ -452,3 +452,5 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **hands.APPLY,
     **people.APPLY,
 }
+KINDS = frozenset(_APPLY)
+"""The kinds of facts that change a state by what they are."""

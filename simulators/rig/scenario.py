@@ -6,6 +6,7 @@ the table of the campaign, and judged as a shoe of a campaign is.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,11 +17,15 @@ from typing import Any
 import yaml
 
 from controller.config import ConfigInvalid
+from controller.table import evolve
 from controller.table.faults import FAULTS as CODES
 from controller.table.inputs import Role
 from controller.table.judges import JUDGES
+from controller.table.observe import JUDGED
 from controller.table.profiles import TableRules
+from devices import events
 from simulators.faults import FAULTS, UnfitFault, script
+from simulators.faults.fault import LONGEST_S
 from simulators.faults.script import ScriptError, Step, near
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
@@ -30,8 +35,22 @@ from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.campaign.world import DEALER
 from simulators.rig.felt import Felt
 
+KINDS = frozenset(
+    {
+        *evolve.KINDS,
+        *JUDGES,
+        *(event.kind for event in vars(events).values() if hasattr(event, "own_fields")),
+        *(f"unjudged_{kind}" for kind in JUDGED),
+        "checkpoint", "collected", "deal_goes_on", "dealt", "deck_log", "exposed", "hole_dealt",
+        "journal_started", "refused",
+    }
+) - {""}  # fmt: skip
+"""All kinds of facts: what devices report, what is tapped, and what the table and its journal add."""
 LASTING = frozenset({"power_cut", "power_dip", "clock_jump"})
 """Faults of a whole table that take seconds for a value."""
+MISTYPED = 0.85
+"""How alike two words are of which one is meant for the other."""
+MOST_SHOES = 1000
 PLAYED = "played"
 """How a table ends that nothing stops."""
 
@@ -154,7 +173,7 @@ def _scenario(path: Path, tree: Any) -> Scenario:
         rules,
         shoe,
         _word(keys.get("seed", "1"), "seed"),
-        _number(keys.get("shoes", "1"), 1, "shoes"),
+        _shoes(keys.get("shoes", "1")),
         _choice(keys.get("helped", "no"), {"yes": True, "true": True, "no": False, "false": False}, "helped"),
         _faults(keys["faults"], rules, shoe) if "faults" in keys else (),
         tuple(_tap(entry, "taps", n) for n, entry in enumerate(_list(keys.get("taps", []), "taps"))),
@@ -270,7 +289,7 @@ def _tap(entry: Any, *place: str | int) -> Tap:
     return Tap(
         event,
         dict(pair.split("=", 1) for pair in pairs),
-        None if fact is None else _word(fact, *place, "fact"),
+        None if fact is None else _kind(fact, *place, "fact"),
         _number(keys.get(nth, "1"), 1, *place, nth),
         _seconds(keys["time"], *place, "time") if "time" in keys else None,
         _choice(keys["by"], {role.value: role for role in Role}, *place, "by") if "by" in keys else None,
@@ -290,10 +309,25 @@ def _expected(tree: Any) -> Expected:
         elif name == "facts":
             made[name] = tuple(_fact(fact, *place, n) for n, fact in enumerate(_list(value, *place)))
         elif name == "never":
-            made[name] = tuple(_word(kind, *place, n) for n, kind in enumerate(_list(value, *place)))
-        else:
-            made[name] = _word(value, *place)
+            made[name] = tuple(_kind(kind, *place, n) for n, kind in enumerate(_list(value, *place)))
+        elif name == "ends":
+            made[name] = _end(value, *place)
     return Expected(**made)
+
+
+def _end(value: Any, *place: str | int) -> str:
+    """PLAYED or a code. Refusals have codes too, which nobody lists: what looks mistyped is wrong."""
+    word, known = _word(value, *place), (PLAYED, *CODES)
+    if word not in known and (nearest := difflib.get_close_matches(word, known, 1, MISTYPED)):
+        raise _Wrong(f"no table ends by {word!r}; did you mean {nearest[0]!r}?", *place)
+    return word
+
+
+def _kind(value: Any, *place: str | int) -> str:
+    kind = _word(value, *place)
+    if kind not in KINDS:
+        raise _Wrong(f"no fact is of the kind {kind!r}{near(kind, sorted(KINDS))}", *place)
+    return kind
 
 
 def _code(value: Any, *place: str | int) -> str:
@@ -307,6 +341,7 @@ def _fact(value: Any, *place: str | int) -> Mapping[str, str]:
     fact = {"kind": value} if isinstance(value, str) else value
     if not isinstance(fact, dict) or "kind" not in fact:
         raise _Wrong("a fact is its kind, or {kind: KIND, KEY: VALUE}", *place)
+    _kind(fact["kind"], *place, "kind")
     return {key: _word(wanted, *place, key) for key, wanted in fact.items()}
 
 
@@ -348,10 +383,18 @@ def _number(value: Any, least: int, *place: str | int) -> int:
     return int(word)
 
 
+def _shoes(value: Any) -> int:
+    if (shoes := _number(value, 1, "shoes")) > MOST_SHOES:
+        raise _Wrong(f"{MOST_SHOES} shoes are the most, not {shoes}", "shoes")
+    return shoes
+
+
 def _seconds(value: Any, *place: str | int) -> float:
     word = _word(value, *place)
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", word):
-        raise _Wrong(f"{place[-1]} is a number of seconds, 0 or more, not {word!r}", *place)
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", word) or float(word) > LONGEST_S:
+        raise _Wrong(
+            f"{place[-1]} is a number of seconds from 0 to {LONGEST_S:.0f}, a day, not {word[:40]!r}", *place
+        )
     return float(word)
 
 

@@ -127,13 +127,20 @@ def _missing(expect: Expected, facts: Sequence[Mapping[str, Any]]) -> Iterator[s
     for number, wanted in enumerate(expect.facts, 1):
         if not any(_is(fact, wanted) for fact in rest):
             never = not any(_is(fact, wanted) for fact in facts)
-            nearest = near(wanted["kind"], kinds) if wanted["kind"] not in kinds else ""
+            nearest = near(wanted["kind"], kinds) if wanted["kind"] not in kinds else _odd_key(wanted, facts)
             where = "never came" if never else "did not come after those before it"
             yield f"facts: number {number}, {_words(wanted)}, {where}{nearest}"
             break
     for kind in expect.never:
         if kind in kinds:
             yield f"never: {kind} came"
+
+
+def _odd_key(wanted: Mapping[str, str], facts: Sequence[Mapping[str, Any]]) -> str:
+    """The key that no fact of this kind has, as the end of a sentence."""
+    keys = {key for fact in facts if fact["kind"] == wanted["kind"] for key in fact}
+    odd = next((key for key in wanted if key not in keys), None)
+    return "" if odd is None else f"; none has the key {odd!r}{near(odd, sorted(keys))}"
 
 
 def _is(fact: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
