@@ -371,6 +371,8 @@ def awaited(rules: TableRules, state: TableState) -> str | None:
         "shoe_end": "the rest of the cards, through the shoe to the rack, faces down",
         "reshuffle_burn": "the first card from the shoe, to the rack unseen (burn)",
     }
+    if rules.stacks and state.phase is Phase.SHOE_END and stacks.holds_more(state):
+        return "the shoe to be opened, and what it still holds to be laid in the rack"
     if state.phase is Phase.CLOSING and state.shuffler.batch is not None:
         return f"batch {state.shuffler.batch} to come out of the shuffler"
     if state.phase is Phase.PLAYING and (hand := hands.called_for(state)):

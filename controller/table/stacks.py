@@ -33,6 +33,11 @@ def next_stack(state: TableState) -> tuple[str, int]:
     return due[0], len(list(takewhile(lambda place: place == due[0], due)))
 
 
+def holds_more(state: TableState) -> bool:
+    """Whether every card of the batch is out, and the shoe is not empty."""
+    return not state.shoe.empty and not next_stack(state)[1]
+
+
 def _judge_dispense(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     clause = rules.one_deck.clause if rules.one_deck else None
     if not rules.stacks:
@@ -50,8 +55,10 @@ def _judge_dispense(rules: TableRules, state: TableState, tap: OperatorEvent) ->
         why = "cards may have come out uncounted: take the rest out by hand"
         return Refusal("not_counted", why, clause, void)
     to, count = next_stack(state)
-    if state.shoe.empty or not count:
+    if state.shoe.empty:
         return Refusal("shoe_empty", "no card is left in the shoe", clause)
+    if holds_more(state):
+        return Refusal("shoe_empty", "every card of the batch is out", clause)
     return {"to": to, "count": count, "drawn": state.shoe.told}
 
 

@@ -10,7 +10,7 @@ from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.machine import TableMachine
 from controller.table.phases import TAPS
 from controller.table.profiles import BatchRules, Burn, CutPolicy, TableRules
-from controller.table.rules import accepts, expected, expected_taps
+from controller.table.rules import accepts, awaited, expected, expected_taps
 from controller.table.state import Place, TableState
 from controller.table.view import snapshot
 from devices import events as ev
@@ -613,7 +613,12 @@ def test_one_stack_a_position_then_the_stub_and_the_next_only_when_the_last_is_w
             stacks.draw()
         if stacks.phase == "playing":
             stacks.tap("round_settled")
+    assert stacks.refused("dispense").why == (
+        "every card of the batch is out; "
+        "the table waits for the shoe to be opened, and what it still holds to be laid in the rack"
+    )
     stacks.event(ev.ShoeEmpty)
+    assert awaited(stacks.rules, stacks.state) is None
     assert asked == [(3, 0), (3, 3), (3, 6), (43, 9)]
     assert stacks.refused("dispense").code == "shoe_empty"
     stacks.tap("collect_rack", gauge="full", stub=43)
