@@ -219,6 +219,13 @@ class Felt:
         self._lay(card, place)
         return card
 
+    def give_up_early(self) -> None:
+        """Cards that were drawn too early, and that nobody is dealt any more, go to the rack."""
+        for card in self.early:
+            self.layout.places["aside"].remove(card)
+        self.rack.put(self.early)
+        self.early = []
+
     def burn_last(self, place: str) -> None:
         """The last card of a hand goes to the rack."""
         self.rack.put([self.layout.places[place].pop()])

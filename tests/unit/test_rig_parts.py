@@ -6,12 +6,14 @@ import pytest
 
 from controller.record import Entry
 from controller.table.inputs import Fact
+from controller.table.profiles import BatchRules, TableRules
 from simulators.rig import demo
 from simulators.rig.bench import as_text
 from simulators.rig.bench_rows import Row, percentile
 from simulators.rig.bench_wire import angel_eye_stream, packets
 from simulators.rig.blackjack import dealer_draws, player_draws, total
 from simulators.rig.facts import comparable
+from simulators.rig.felt import Felt
 from simulators.rig.view import View
 
 
@@ -96,3 +98,13 @@ def test_a_fact_told_twice_counts_once() -> None:
 def test_the_demos_time_jumps_so_no_cycle_is_too_short() -> None:
     with demo.set_up(demo.TABLE + "[rules]\nleast_cycle_s = 60\ndeck_age_h = 24\n") as place:
         assert (place.rules.least_cycle_s, place.rules.deck_age_h) == (0, 24)
+
+
+def test_a_card_that_was_drawn_too_early_and_is_nobodys_goes_to_the_rack() -> None:
+    felt = Felt(TableRules("BJ-07", 7, 1, (BatchRules("A", "red"),)), "early")
+    felt.load_shoe("A")
+    card = felt.draw_early()
+    assert felt.layout.places["aside"] == felt.early == [card]
+    felt.give_up_early()
+    assert list(felt.rack.contents()) == [card]
+    assert felt.layout.places["aside"] == felt.early == []

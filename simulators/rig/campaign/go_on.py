@@ -109,6 +109,7 @@ class GoOn(Remedies):
             return
         if len(felt.shoe):
             felt.empty_shoe(batch)
+        felt.give_up_early()
         for item in (*felt.rack.take().contents(), *felt.layout.pick_up_hands()):
             felt.hold([item], batch)
         for text in [text for text in self.status["expected"] if text.startswith("count_batch")]:
@@ -241,6 +242,7 @@ class GoOn(Remedies):
         felt, batch = self.felt, self.status["shoe"]["batch"]
         if felt.laid():
             felt.pick_up()
+        felt.give_up_early()
         if felt.shoe.locked:
             felt.shoe.set_lock(False, by="key")
             yield None
