@@ -18,7 +18,7 @@ from controller.cli import app
 from simulators.faults import script
 from simulators.rig.campaign import cli, plan, run, workers
 from simulators.rig.campaign.result import Counters, Failure, Outcome, Plan
-from simulators.rig.campaign.run import Campaign, block, journals
+from simulators.rig.campaign.run import Campaign, MachineFailed, block, journals
 from simulators.rig.campaign.summary import COUNTED, Summary
 from simulators.rig.campaign.workers import WorkerLost, play
 
@@ -26,7 +26,7 @@ CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; mai
 KEYS = [
     "shoes", "seed", "rounds", "cards", "faults_injected", "restarts", "invariant_violations", "cards_lost",
     "cards_counted_twice", "journal_gaps", "unseen_cards_leaked", "failures", "played", "tables", "stopped",
-    "kinds", "simulated_s", "events",
+    "kinds", "never_struck", "simulated_s", "events",
 ]  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def test_what_nobody_caught_is_a_failure_that_names_its_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def broken(*_: Any) -> Any:
-        raise OSError(28, "No space left on device", str(tmp_path / "1" / "journal.db"))
+        raise OSError(5, "Input/output error", str(tmp_path / "1" / "journal.db"))
 
     monkeypatch.setattr(run, "Table", broken)
     summary = block(Campaign("broken", 3), 1, 3, tmp_path)
@@ -201,8 +201,50 @@ def test_a_worker_that_dies_ends_the_campaign_and_says_what_it_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workers, "CHILD", "import sys; sys.stdin.readline(); sys.exit(9)")
-    with pytest.raises(WorkerLost, match="shoes 1 to 3 ended by itself, with 9"):
+    said = "shoes 1 to 3 ended by itself, with 9; .*: cutcard campaign --replay dies:1"
+    with pytest.raises(WorkerLost, match=said):
         play(Campaign("dies", 3), 2, lambda _: None)
+
+
+def test_a_full_disk_is_no_failure_of_a_table(
+    campaign: Cutcard, planted: Bug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    done = campaign("--replay", f"{planted.seed}:2")
+    assert (done.code, done.out) == (3, "")
+    assert re.search(r"no room for journals in \S+ \(No space left on device\): free some", done.err)
+
+
+def test_a_worker_tells_that_its_machine_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = 'import sys; sys.stdin.readline(); print(\'{"failed": "no room"}\', flush=True)'
+    monkeypatch.setattr(workers, "CHILD", child)
+    with pytest.raises(MachineFailed, match=r"\Ano room\Z"):
+        play(Campaign("full", 3), 1, lambda _: None)
+
+
+def test_the_verdict_is_the_same_when_nobody_reads_it(
+    campaign: Cutcard, planted: Bug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: Any, **__: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(cli, "print", gone, raising=False)
+    assert campaign("--replay", f"{planted.seed}:2", "--json").code == 1
+
+
+def test_names_that_never_struck_are_told(campaign: Cutcard, planted: Bug) -> None:
+    asked = ("--replay", f"{planted.seed}:1", "--faults", f"{planted.steps[0].fault}, bribed_clear")
+    done = campaign(*asked, "--json")
+    told = json.loads(done.out)
+    never = [name for name in (planted.steps[0].fault, "bribed_clear") if name not in told["faults_injected"]]
+    assert told["never_struck"] == never
+    assert Summary(faults=Counter(misread=1)).never_struck(("misread", "machine", "cable", "crash")) == [
+        "cable", "crash",
+    ]  # fmt: skip
+    assert re.search("never struck +cable\n", Summary().as_text("s", 0.0, ("cable",)))
 
 
 def test_an_interrupted_campaign_leaves_no_process_and_no_file() -> None:
@@ -262,7 +304,10 @@ def test_journals_lie_in_memory_or_where_temporary_files_do(
         (["--replay", ":7"], "--seed ''"),
         (["--replay", "7:0"], "SHOE '0'"),
         (["--replay", "7:8", "--shoes", "6"], "the campaign had 6 shoes"),
-        (["--replay", "7:8", "--seed", "7"], "--replay names its seed"),
+        (["--replay", "7:8", "--seed", "8"], "--replay 7:8: its seed is '7', not '8'"),
+        (["--replay", "7:8", "--workers", "2"], "--replay plays in one process"),
+        (["--faults", "all,none"], "all stands alone, without other names"),
+        (["--faults", "misread, spoil"], "can 'spoil' strike"),
     ],
 )
 def test_misused(campaign: Cutcard, args: list[str], says: str) -> None:

@@ -126,7 +126,7 @@ def test_what_may_be_chosen(text: str, names: tuple[str, ...] | None) -> None:
         ("misread,crush", "there is no fault 'crush'; did you mean 'crash'?"),
         ("misread,", "there is no fault ''"),
         ("", "there is no fault ''"),
-        ("none,misread", "there is no fault 'none'"),
+        ("none,misread", "none stands alone"),
         ("spoil", "at no table of a campaign can 'spoil' strike"),
         ("bad_crc", "at no table of a campaign can 'bad_crc' strike"),
     ],

@@ -6,12 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from random import SystemRandom
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controller.cli.exits import FINE, FOUND, CommandError
+from controller.cli.exits import DEVICE, FINE, FOUND, CommandError
 
 if TYPE_CHECKING:
     from simulators.rig.campaign.run import Campaign
@@ -24,9 +25,9 @@ TELL_AFTER_S, TELL_EVERY_S = 2.0, 1.0
 
 
 class _Lost(CommandError):
-    """A process that played died: that is something found, too."""
+    """What plays failed, not the table: nothing is known of it."""
 
-    code = FOUND
+    code = DEVICE
 
 
 def campaign(
@@ -51,7 +52,7 @@ def campaign(
     """Play shoes under seeded faults and judge the table by where the cards really are."""
     from firmware_bridge.clock import SystemClock
     from simulators.rig.campaign import plan, run
-    from simulators.rig.campaign.workers import WorkerLost, play
+    from simulators.rig.campaign.workers import play
     from simulators.rig.live import ended_by_signals
 
     count = SHOES if shoes is None else _number("--shoes", shoes, MOST_SHOES)
@@ -62,9 +63,12 @@ def campaign(
         raise CommandError(str(error)) from error
     shoe = None
     if replay is not None:
-        if seed is not None or workers is not None:
-            raise CommandError("--replay names its seed and plays in one process: no --seed, no --workers")
-        seed, shoe = _shoe_of(replay)
+        if workers is not None:
+            raise CommandError("--replay plays in one process: no --workers")
+        named, shoe = _shoe_of(replay)
+        if seed not in (None, named):
+            raise CommandError(f"--replay {replay}: its seed is {named!r}, not {seed[:LONGEST_SEED]!r}")
+        seed = named
         count = run.end_of_block(shoe) if shoes is None else count
         if shoe > count:
             raise CommandError(f"--replay {replay}: the campaign had {count} shoes")
@@ -83,16 +87,18 @@ def campaign(
                     summary = run.block(wanted, *wanted.block_of(shoe), directory)
             run.shrink(wanted, summary, progress.tell)
             progress.end()
-    except WorkerLost as error:
+    except run.MachineFailed as error:
+        progress.end()
         raise _Lost(str(error)) from error
     except KeyboardInterrupt:
         progress.end()
         print("cutcard: stopped; nothing is left behind", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    if as_json:
-        print(json.dumps(summary.as_json(wanted.seed)))
-    else:
-        print(summary.as_text(wanted.seed, clock.now() - begun))
+    with suppress(BrokenPipeError):  # the verdict is the same when nobody reads it
+        if as_json:
+            print(json.dumps(summary.as_json(wanted.seed, chosen)), flush=True)
+        else:
+            print(summary.as_text(wanted.seed, clock.now() - begun, chosen), flush=True)
     raise typer.Exit(FINE if summary.clean else FOUND)
 
 

@@ -138,9 +138,11 @@ def chosen(text: str) -> tuple[str, ...] | None:
     """What `--faults` names: None for all, () for none. Raises UnknownFault."""
     if text in ("all", "none"):
         return None if text == "all" else ()
-    names = tuple(dict.fromkeys(text.split(",")))
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     known = {*LAYER_OF, *LAYER_OF.values()}
     for name in names:
+        if name in ("all", "none"):
+            raise UnknownFault(f"--faults {text!r}: {name} stands alone, without other names")
         if name not in known:
             nearest = near(name, sorted({*known, "all", "none"}))
             raise UnknownFault(f"--faults {text!r}: there is no fault {name!r}{nearest}")

@@ -28,8 +28,14 @@ from simulators.rig.campaign.world import Table
 
 BLOCK = 3
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only directories with names of their own are made there
+ROOM = 1 << 20
+"""Bytes that must still be free where a table failed."""
 MOST_SHRUNK = 3
 """Kinds of failure for which the shortest script is looked for: the first ones."""
+
+
+class MachineFailed(Exception):
+    """What plays failed, not the table that is played: one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +98,26 @@ def block(campaign: Campaign, first: int, last: int, directory: Path) -> Summary
 
 
 def play(plan: Plan, directory: Path) -> Outcome:
-    """One table, its files removed afterwards. What nobody caught is a failure like any other."""
+    """One table, its files removed afterwards. What nobody caught is a failure like any other.
+
+    Raises MachineFailed when journals find no room any more: no table is to blame for that.
+    """
     home = directory / str(plan.first)
-    home.mkdir()
     try:
-        return (Listening(plan) if plan.rules is None else Table(plan, home)).play()
-    except Exception as error:  # noqa: BLE001 - whatever it is: the campaign goes on, and tells it
-        return Outcome(1, failures=[Failure(plan.first, _crash(error, home))])
+        home.mkdir()
+        try:
+            outcome = (Listening(plan) if plan.rules is None else Table(plan, home)).play()
+        except Exception as error:  # noqa: BLE001 - whatever it is: the campaign goes on, and tells it
+            outcome = Outcome(1, failures=[Failure(plan.first, _crash(error, home))])
+        if outcome.failures:
+            (home / "room").write_bytes(bytes(ROOM))
+    except OSError as error:
+        raise MachineFailed(
+            f"no room for journals in {directory.parent} ({error.strerror}): free some, and play it again"
+        ) from error
     finally:
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)
+    return outcome
 
 
 def _crash(error: Exception, home: Path) -> str:
@@ -154,7 +171,14 @@ def kind_of(what: str) -> str:
 
 @contextmanager
 def journals() -> Iterator[Path]:
-    """A directory for journals, removed afterwards: in memory where there is such a place."""
+    """A directory for journals, removed afterwards: in memory where there is such a place.
+
+    Raises MachineFailed when there is none at all.
+    """
     memory = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
-    with tempfile.TemporaryDirectory(prefix="cutcard-", dir=memory) as directory:
+    try:
+        made = tempfile.TemporaryDirectory(prefix="cutcard-", dir=memory)
+    except OSError as error:
+        raise MachineFailed(f"no directory can be made for journals: {error.strerror or error}") from error
+    with made as directory:
         yield Path(directory)

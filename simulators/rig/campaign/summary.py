@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+from simulators.rig.campaign.plan import LAYER_OF
 
 COUNTED = ("invariant_violations", "cards_lost", "cards_counted_twice", "journal_gaps", "unseen_cards_leaked")
 """What must be zero."""
@@ -68,8 +70,13 @@ class Summary:
     def clean(self) -> bool:
         return not self.failures and not any(self.counters.values())
 
-    def as_json(self, seed: str) -> dict[str, Any]:
-        """The object of `campaign --json`."""
+    def never_struck(self, asked: Sequence[str] | None) -> list[str]:
+        """The faults and layers of those asked for by name of which none struck."""
+        struck = {*self.faults, *(LAYER_OF[name] for name in self.faults if name in LAYER_OF)}
+        return [name for name in asked or () if name not in struck]
+
+    def as_json(self, seed: str, asked: Sequence[str] | None = None) -> dict[str, Any]:
+        """The object of `campaign --json`; `asked`: the faults that were named."""
         return {
             "shoes": self.shoes,
             "seed": seed,
@@ -83,12 +90,13 @@ class Summary:
             "tables": self.tables,
             "stopped": dict(sorted(self.stopped.items())),
             "kinds": len(self.faults),
+            "never_struck": self.never_struck(asked),
             "simulated_s": round(self.simulated_s, 1),
             "events": self.events,
         }
 
-    def as_text(self, seed: str, wall_s: float) -> str:
-        """The summary for people; `wall_s` is what it took here."""
+    def as_text(self, seed: str, wall_s: float, asked: Sequence[str] | None = None) -> str:
+        """The summary for people; `wall_s` is what it took here, `asked` the faults that were named."""
         hours, struck = self.simulated_s / 3600, self.faults.total()
         tables = f"{self.tables} table{'s' * (self.tables != 1)}"
         rows = [
@@ -96,6 +104,7 @@ class Summary:
             ("seed", seed),
             ("rounds", f"{self.rounds}, with {self.cards} cards"),
             ("faults", f"{struck} struck, of {len(self.faults)} kinds" if struck else "none"),
+            *(("never struck", ", ".join(never)) for never in [self.never_struck(asked)] if never),
             ("restarts", f"{self.restarts} of the daemon"),
             ("stopped", _counts(self.stopped) or "no table before its time"),
             *((name.replace("_", " "), str(self.counters[name])) for name in COUNTED),

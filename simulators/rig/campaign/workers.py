@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from simulators.rig.campaign.run import Campaign, block, journals
-from simulators.rig.campaign.summary import Summary
+from simulators.rig.campaign.run import Campaign, MachineFailed, block, journals
+from simulators.rig.campaign.summary import Summary, replay_command
 
 CHILD = (
     "import ctypes; ctypes.CDLL(None).prctl(1, 9); from simulators.rig.campaign.workers import work; work()"
@@ -26,8 +26,12 @@ CHILD = (
 TELL_S = 1.0
 
 
-class WorkerLost(Exception):
-    """A worker ended by itself; the text says what it was playing."""
+FAILED = "failed"
+"""Key of a worker's last line, when its machine failed it."""
+
+
+class WorkerLost(MachineFailed):
+    """A worker ended by itself; the text says how to play what it was playing."""
 
 
 class Worker:
@@ -36,6 +40,7 @@ class Worker:
     def __init__(self, campaign: Campaign, directory: Path) -> None:
         """Start it in a session of its own: Ctrl-C reaches the parent alone, and that ends it."""
         self.block = (0, 0)
+        self._campaign = campaign
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", CHILD, json.dumps(asdict(campaign)), str(directory)],
             stdin=subprocess.PIPE,
@@ -58,16 +63,21 @@ class Worker:
             raise self._lost() from None
 
     def ended(self) -> Summary:
-        """What it played. Blocks until it is told; raises WorkerLost."""
+        """What it played. Blocks until it is told; raises MachineFailed."""
         line = self.output.readline()
         if not line.endswith(b"\n"):
             raise self._lost()
-        return Summary.of(json.loads(line))
+        told = json.loads(line)
+        if FAILED in told:
+            raise MachineFailed(told[FAILED])
+        return Summary.of(told)
 
     def _lost(self) -> WorkerLost:
         first, last = self.block
+        again = replay_command(self._campaign.seed, first, *self._campaign.options(last))
         return WorkerLost(
-            f"the process that played shoes {first} to {last} ended by itself, with {self._process.wait()}"
+            f"the process that played shoes {first} to {last} ended by itself, with {self._process.wait()}; "
+            f"see whether it does so again: {again}"
         )
 
     def close(self) -> None:
@@ -86,7 +96,7 @@ def _started(campaign: Campaign, directory: Path, count: int) -> Iterator[list[W
 
 
 def play(campaign: Campaign, count: int, tell: Callable[[Summary], None]) -> Summary:
-    """All blocks, played by `count` processes; `tell` hears of what is played so far. Raises WorkerLost."""
+    """All blocks, played by `count` processes; `tell` hears what is played so far. Raises MachineFailed."""
     blocks = list(campaign.blocks())
     coming, done, so_far = iter(blocks), dict[tuple[int, int], Summary](), Summary()
     with (
@@ -124,5 +134,9 @@ def work() -> None:
     gc.disable()  # what a block leaves is collected after it
     for line in sys.stdin:
         first, last = map(int, line.split())
-        print(json.dumps(block(campaign, first, last, directory).plain()), file=answers, flush=True)
+        try:
+            told = block(campaign, first, last, directory).plain()
+        except MachineFailed as error:
+            told = {FAILED: str(error)}
+        print(json.dumps(told), file=answers, flush=True)
         gc.collect()
