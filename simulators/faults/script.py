@@ -168,7 +168,9 @@ def _step(entry: Any, known: Sequence[str]) -> Step:
         raise ScriptError(f"{entry!r} is no step; write {{fault: NAME, ...}}"[:200])
     for key in entry:
         if key not in _KEYS:
-            raise ScriptError(f"there is no key {key!r}{near(str(key), _KEYS)}; there are {', '.join(_KEYS)}")
+            raise ScriptError(
+                f"there is no key {key!r}{near(str(key), _KEYS)} (there are {', '.join(_KEYS)})"
+            )
     values = {key: _scalar(key, value) for key, value in entry.items()}
     if "fault" not in values:
         raise ScriptError("it names no fault")

@@ -162,8 +162,8 @@ class Line:
                 raise UnfitFault(f"{fault.name} at a command: this device hears none")
             if step.command != ANY and step.command not in known:
                 raise UnfitFault(
-                    f"there is no command {step.command!r}{near(step.command, known)}; there are "
-                    f"{', '.join(known)} and {ANY}"
+                    f"there is no command {step.command!r}{near(step.command, known)} (there are "
+                    f"{', '.join(known)} and {ANY})"
                 )
             self.device.heard = self._hear  # type: ignore[attr-defined]
 

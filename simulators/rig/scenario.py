@@ -225,7 +225,7 @@ def _of_a_device(step: Step, number: int, wires: Mapping[str, Any]) -> Step:
     device = step.device or _only_able(step, number, wires)
     if device not in wires:
         raise _Wrong(
-            f"this table has no {device!r}{near(device, wires)}; it has {', '.join(wires)}",
+            f"this table has no {device!r}{near(device, wires)} (it has {', '.join(wires)})",
             "faults", number, "device",
         )  # fmt: skip
     if (why := _unfit(step, wires[device])) is not None:
@@ -359,7 +359,7 @@ def _keys(tree: Any, known: Iterable[str], *place: str | int) -> dict[str, Any]:
     for key in tree:
         if key not in known:
             raise _Wrong(
-                f"there is no key {key!r}{near(str(key), known)}; there are {', '.join(known)}", *place, key
+                f"there is no key {key!r}{near(str(key), known)} (there are {', '.join(known)})", *place, key
             )
     return tree
 

@@ -154,7 +154,7 @@ def _make_theirs(device: str, seed: object) -> WireDevice:
     if device not in theirs:
         known = (*DEVICES, *theirs)
         raise Misused(
-            f"there is no simulated device {device!r}{_near(device, known)}; there are {_list(known)}"
+            f"there is no simulated device {device!r}{_near(device, known)} (there are {_list(known)})"
         )
     try:
         made: WireDevice = fetch(theirs[device], "simulated device")(seed)
@@ -174,6 +174,8 @@ def prepare(device: WireDevice, wanted: Iterable[str]) -> None:
 
 def follow(line: Line, file: Path, device: str) -> None:
     """Give the line the steps of a script. Raises Misused naming the step."""
+    if file == Path():
+        raise Misused("--script is empty; name a file")
     try:
         with file.open("rb") as source:
             data = source.read(script.LARGEST + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import tomllib
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 from controller import config
 from controller.cli.client import ask
+from controller.control_requests import VIEWS
 from controller.render import entry_json
 from controller.table.profiles import TableRules
 from simulators.faults.script import Step, from_text, near
@@ -50,7 +52,7 @@ def text_of(table: Table, home: Path) -> str:
         return example(str(table))
     if not str(table).endswith(".toml"):
         raise NoSuchTable(
-            f"there is no example {str(table)!r}{near(str(table), KINDS)}; or name a .toml file"
+            f"there is no example {str(table)!r}{near(str(table), KINDS)} (or name a .toml file)"
         )
     try:
         return (home / table).read_text()
@@ -90,9 +92,13 @@ class Lines:
 
     def add(self, device: str, fault: str | Step) -> None:
         """Raises ValueError with one line for people."""
+        self.by_device[self.known(device)].add(from_text(fault) if isinstance(fault, str) else fault)
+
+    def known(self, device: str) -> str:
+        """The name of a device that is there. Raises ValueError with one line for people."""
         if device not in self.by_device:
             raise ValueError(f"this table has no {device!r}; it has {', '.join(self.by_device)}")
-        self.by_device[device].add(from_text(fault) if isinstance(fault, str) else fault)
+        return device
 
     @property
     def struck(self) -> Counter[str]:
@@ -194,10 +200,10 @@ class LiveTable(_Facts):
         return self._do(lambda: self._lines.struck)
 
     def unplug(self, device: str) -> None:
-        self._do(lambda: self._live.unplug(device))
+        self._do(lambda: self._live.unplug(self._lines.known(device)))
 
     def replug(self, device: str) -> None:
-        self._do(lambda: self._live.replug(device))
+        self._do(lambda: self._live.replug(self._lines.known(device)))
 
     def kill(self) -> None:
         """SIGKILL for the daemon, as a power cut of its machine; `start` brings it back."""
@@ -270,8 +276,10 @@ class VirtualTable(_Facts):
         return self.stepped.tap(event, **args)
 
     def get(self, what: str) -> Any:
-        """What the daemon answers to `status`, `faults`, `alarms` or `expected`."""
-        return self.stepped.controller.view(what)
+        """What the daemon answers to `status`, `faults`, `alarms` or `expected`, as plain as its JSON."""
+        if what not in VIEWS:
+            raise ValueError(f"there is no {what!r} to get{near(what, VIEWS)} (there are {', '.join(VIEWS)})")
+        return json.loads(json.dumps(self.stepped.controller.view(what)))
 
     def pass_time(self, seconds: float) -> None:
         """Simulated seconds in which the dealer stands by."""
@@ -287,10 +295,10 @@ class VirtualTable(_Facts):
         return self._lines.struck
 
     def unplug(self, device: str) -> None:
-        self.stepped.hosts[device].unplug()
+        self.stepped.hosts[self._lines.known(device)].unplug()
 
     def replug(self, device: str) -> None:
-        self.stepped.hosts[device].replug()
+        self.stepped.hosts[self._lines.known(device)].replug()
 
     def kill(self) -> None:
         """The daemon is gone in mid-air; only its journal stays. `start` brings it back."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -65,7 +67,7 @@ def test_a_scenario_that_fails_reads_like_a_report_and_one_that_is_wrong_is_one_
     assert re.fullmatch(r"rounds: expected 1, found \d+", lines[0])
     assert lines[1] == ""
     assert re.fullmatch(r"seed 1: .* at the table; what struck: misread 1", lines[2])
-    assert "wrong.cutcard.yaml:2: there is no key 'shoe'; did you mean 'shoes'?; there are about," in said
+    assert "wrong.cutcard.yaml:2: there is no key 'shoe'; did you mean 'shoes'? (there are about," in said
     assert "Traceback" not in said
 
 
@@ -184,6 +186,14 @@ def test_a_script_of_faults_lies_beside_the_test(cutcard_device, tmp_path, monke
 # Tables
 
 
+def _leaves(tree: object) -> Iterator[object]:
+    if isinstance(tree, dict | list):
+        for each in tree.values() if isinstance(tree, dict) else tree:
+            yield from _leaves(each)
+    else:
+        yield tree
+
+
 def test_a_virtual_table_tells_the_same_facts_for_the_same_seed(cutcard_virtual_table):
     def kinds(seed: int) -> list[str]:
         table = cutcard_virtual_table(SMALL, seed=seed)
@@ -193,6 +203,14 @@ def test_a_virtual_table_tells_the_same_facts_for_the_same_seed(cutcard_virtual_
         table.pass_time(2.0)
         table.fault("shoe", "unplug:1")
         table.pass_time(5.0)
+        with pytest.raises(
+            ValueError, match=r"this table has no 'reader'; it has shuffler, shoe|it has shoe"
+        ):
+            table.unplug("reader")
+        with pytest.raises(ValueError, match="no 'stat' to get; did you mean 'status'"):
+            table.get("stat")
+        assert json.loads(json.dumps(table.get("status"))) == table.get("status")
+        assert {type(word) for word in _leaves(table.get("status"))} <= {str, int, bool, float, type(None)}
         table.unplug("shuffler")
         table.pass_time(2.0)
         table.replug("shuffler")

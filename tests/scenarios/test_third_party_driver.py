@@ -145,7 +145,7 @@ def test_installed_it_is_found_by_every_command(tmp_path):
     )
     assert "good.toml: table BJ-07 is fine" in good
     assert "the driver acme-shoe has no such key; did you mean check_covers?" in bad
-    assert "did you mean 'acme-shoe'?; there are angel-eye, " in near
+    assert "did you mean 'acme-shoe'? (there are angel-eye, " in near
     assert "check_covers  what the check byte covers" in options
     assert not list((place.home / "source").rglob("__pycache__")), "building left something behind"
 

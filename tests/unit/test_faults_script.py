@@ -287,7 +287,7 @@ def test_a_chance_of_one_strikes_each_time():
         (
             "managed-shoe",
             Step("drop", command="lok"),
-            "no command 'lok'; did you mean 'lock'?; there are echo",
+            "no command 'lok'; did you mean 'lock'? (there are echo",
         ),
         ("managed-shoe", Step("old_errors", nth=2), "old_errors has no occasions"),
         ("managed-shoe", Step("old_errors", chance=0.2), "it is a setting"),

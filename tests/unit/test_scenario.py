@@ -132,7 +132,7 @@ def test_a_table_is_a_file_an_example_or_sections_over_the_demos(write):
         (
             "faults:\n- {fault: silent, device: sho}",
             2,
-            "this table has no 'sho'; did you mean 'shoe'?; it has",
+            "this table has no 'sho'; did you mean 'shoe'? (it has",
         ),
         ("faults:\n- {fault: leave_inside, device: shoe}", 2, "only a shuffler"),
         ("faults:\n- {fault: leave_inside, value: many}", 2, "'many' is no value for leave_inside"),
