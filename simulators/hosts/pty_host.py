@@ -193,7 +193,10 @@ def _hold(link: Path) -> int:
     """Take the name as long as we live: a link that a dead host left may be taken over."""
     lock = _lock_of(link)
     while True:
-        held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            held = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(link)) from None
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if lock.exists() and lock.stat().st_ino == os.fstat(held).st_ino:

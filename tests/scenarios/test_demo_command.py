@@ -202,7 +202,7 @@ def test_sim_listens_on_tcp(tmp_path: Path) -> None:
         (["managed-shoe", "--listen", "tcp:127.0.0.1"], 2, "tcp: wants an address and a port, tcp:HOST:PORT"),
         (["managed-shoe", "--listen", "pty:"], 2, "pty: wants a path, pty:PATH"),
         (["managed-shoe", "--listen", "usb:"], 2, "usb: wants a directory, usb:DIRECTORY"),
-        (["managed-shoe", "--listen", "tcp:127.0.0.1:0", "--script", "x"], 2, "not built yet"),
+        (["managed-shoe", "--listen", "tcp:127.0.0.1:0", "--script", "x"], 2, "--script x: No such file"),
         (["managed-shoe", "--listen", "pty:/nowhere/shoe"], 3, "/nowhere/shoe"),
     ],
 )
