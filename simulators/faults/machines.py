@@ -136,9 +136,11 @@ CYCLES = {
         "VALUE (1) cards more are told than come out", "release", _SHUFFLER, whole(1), hides=True
     ),
     "counted_twice": trap(
-        "VALUE (1) of the cards that go back are counted twice", "return", _CONTINUOUS, whole(1)
+        "VALUE (1) of the cards that go back are counted twice", "return", _CONTINUOUS, whole(1), hides=True
     ),
-    "uncounted": trap("VALUE (1) of the cards that go back are not counted", "return", _CONTINUOUS, whole(1)),
+    "uncounted": trap(
+        "VALUE (1) of the cards that go back are not counted", "return", _CONTINUOUS, whole(1), hides=True
+    ),
     "no_slot": trap(
         "VALUE (1) of the cards that go back find no slot yet", "return", _CONTINUOUS, whole(1), at="overflow"
     ),

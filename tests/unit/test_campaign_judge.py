@@ -30,7 +30,7 @@ class Court:
     """A table after its first round, and its judge; `struck` is what he believes to have struck the shoe."""
 
     def __init__(self, store: DiskStore, shoe: str = MANAGED_SHOE) -> None:
-        self.store, self.struck = store, Counter[str]()
+        self.store, self.struck, self.mono_ns = store, Counter[str](), 0
         self.world = Stepped(RULES, "court", 1, shoe=shoe, store=store)
         self.judge = Judge(self.world, store, lambda: {"shoe": self.struck}, first=4)
         self.world.run(lambda: self.world.felt.referee.counts == 2)
@@ -47,7 +47,7 @@ class Court:
     def fact(self, kind: str, source: str = "operator", skip: int = 0, **data: Any) -> None:
         """One more fact, as if the controller had committed it."""
         seq = self.judge._seq + 1 + skip
-        self.judge.take([Entry(seq, Fact(kind, source, data), 0, 0, b"", b"")])
+        self.judge.take([Entry(seq, Fact(kind, source, data), self.mono_ns, 0, b"", b"")])
 
     def latched(self, code: str) -> None:
         self.fact("fault_latched", code=code, fault=f"F{self.judge._seq + 1}", blocks="round")
@@ -116,6 +116,19 @@ def test_a_line_without_numbers_hides_cards_of_the_shoe_behind_it(store: DiskSto
     court.struck["damage"] += 1
     court.judge.look()
     assert court.told == []
+
+
+def test_what_leaves_a_shoe_without_power_is_not_known_before_it_tells_of_its_start(court: Court) -> None:
+    court.off_the_table()
+    shoe, told = court.world.felt.shoe, court.told
+    shoe.power_cut(1.0)
+    court.judge.look()
+    shoe.advance(shoe.now + 2.0)
+    court.judge.look()
+    assert court.told == told == []
+    court.world.view.seen["shoe"] = (shoe.boot, 0)
+    court.judge.look()
+    assert court.kinds() == ["custody"]
 
 
 def test_a_slipped_in_card_counts_by_its_back_and_one_of_a_batch_long_gone_does_not(court: Court) -> None:
@@ -354,9 +367,13 @@ def test_a_command_ends_once(court: Court) -> None:
 
 def test_a_command_that_is_said_not_to_be_done_and_was(court: Court) -> None:
     cycle = next(h for h in court.world.felt.shuffler.happenings if h.kind == "cycle_started")
-    asked = {"device": "shuffler", "command": "start"}
-    for call, outcome, wrong in (("C900", "unknown", 0), ("C901", "not_sent", 1)):
+    asked, then = {"device": "shuffler", "command": "start"}, round(cycle.at * 1e9)
+    for call, outcome, at, wrong in (
+        ("C900", "unknown", then, 0), ("C901", "refused", then - 1, 0), ("C902", "not_sent", then, 1),
+    ):  # fmt: skip
+        court.mono_ns = 0
         court.fact("command_issued", **asked, call=call, args={"token": cycle.data["token"].hex()})
+        court.mono_ns = at
         court.fact("command_ended", "shuffler", **asked, call=call, outcome=outcome)
         assert court.kinds() == ["commands"] * wrong
 

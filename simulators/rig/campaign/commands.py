@@ -29,13 +29,18 @@ class Commands:
                 yield f"commands: fact {entry.seq} ends {data['call']}, which is not under way"
                 return
             name, token, issued = self.under_way.pop(data["call"])
-            if token is not None and data["outcome"] in DENIED and self._did(name, token, issued):
+            if (
+                token is not None
+                and data["outcome"] in DENIED
+                and self._did(name, token, issued, entry.mono_ns)
+            ):
                 yield f"commands: fact {entry.seq} has {name} {data['outcome']}, and it was carried out"
 
-    def _did(self, name: str, token: str, since_ns: int) -> bool:
+    def _did(self, name: str, token: str, since_ns: int, until_ns: int) -> bool:
+        """Until it ended: afterwards it may be asked for again with its token, and that may be done."""
         return any(
             what.kind == DID[name]
             and (what.data.get("token") or b"").hex() == token
-            and round(what.at * 1e9) >= since_ns
+            and since_ns <= round(what.at * 1e9) <= until_ns
             for what in reversed(self._shuffler.happenings)
         )

@@ -78,9 +78,12 @@ EXCUSES = (
     ),
     Excuse(
         ("leak",),
-        ("read_twice", "unseen", "double_feed", "power_cut_at_card", "face_up", "overdraw", "power_dip"),
+        (
+            *("wrong_face", "read_twice", "unseen", "double_feed", "power_cut_at_card", "face_up"),
+            *("overdraw", "power_dip"),
+        ),
         (),
-        "one card more or less than was told: which one is the dealer's second nobody can know",
+        "a card more or less than was told, or another one: which is the dealer's second nobody can know",
     ),
     Excuse(
         ("side wagers",),

@@ -291,10 +291,12 @@ class Judge:
         return any(not any(since < seq < until for seq in counted.get(name, ())) for name in names)
 
     def _compare_custody(self) -> None:
-        """Belief and census, batch by batch; what a shoe without a link has to tell is not known yet."""
-        shoe = self._world.rules.shoe
-        if shoe is not None and shoe not in self._world.view.up:
+        """Belief and census by batch; what a shoe without link or power has to tell is not known yet."""
+        shoe, view = self._world.rules.shoe, self._world.view
+        if shoe is not None and (shoe not in view.up or not self._world.felt.shoe.powered):
             return
+        if shoe is not None and view.seen[shoe][0] not in (None, self._world.felt.shoe.boot):
+            return  # that it was without power is about to be told
         state = self._world.service.state
         latched = {fault.code for fault in state.faults} & COUNTED_WRONG
         census = self._census()

@@ -39,8 +39,8 @@ LAYER_OF = {
 }
 DARK = frozenset(
     {
-        "power_dip", "reboot", "reboot_mid_cycle", "reboot_mid_round", "brown_out", "freeze", "uncounted",
-        "counted_twice", "face_up", "cut_unseen", "early_card", "drop", "sticks", "extra_card", "no_slot",
+        "power_dip", "reboot", "reboot_mid_cycle", "reboot_mid_round", "brown_out", "freeze",
+        "face_up", "cut_unseen", "early_card", "drop", "sticks", "extra_card", "no_slot",
     }
 )  # fmt: skip
 """Faults of machines by which cards may be missed, though the machine knows where they are."""
