@@ -113,7 +113,7 @@ def test_a_name_twice_is_an_error():
         ("qqqq", "there is no fault 'qqqq' (see cutcard sim --list-faults)"),
         ("misread@0", "'misread@0' is no fault; write NAME[:VALUE][@N], N from 1"),
         ("misread:8", "only a hole-card reader can have this fault"),
-        ("wrong_face:8X", "wrong_face: its VALUE is AC or AD or AH or AS or"),
+        ("wrong_face:8X", "wrong_face: its VALUE is one of 52 words, as AC, AD, AH ... KS"),
         ("old_errors@2", "old_errors takes no @N; it is a setting"),
         ("late_answer:soon", "'soon' is no value for late_answer: an answer comes VALUE (3) s late"),
         ("late_answer:-1", "'-1' is no value for late_answer"),
