@@ -53,6 +53,10 @@ def wire_of(driver: str, shoe: Shoe) -> AngelEye | BeeTek:
     return AngelEye(shoe) if driver == ANGEL_EYE else BeeTek(shoe)
 
 
+RUN = 12
+"""By so many things told after a warning it is found which card the first one is."""
+
+
 class Listening:
     """One shoe of a plan after the other, as many cards as its decks have."""
 
@@ -116,6 +120,10 @@ class Listening:
         return outcome
 
 
+def _same(told: Sequence[str | None], drawn: Sequence[str | None]) -> bool:
+    return len(told) == len(drawn) and all(a in (None, b) for a, b in zip(told, drawn, strict=True))
+
+
 def compared(
     drawn: Sequence[str | None], told: Sequence[object], *, excused: bool = False
 ) -> tuple[int, int]:
@@ -125,12 +133,17 @@ def compared(
     """
     place = lost = twice = 0
     warned = False
-    for event in told:
+    for at, event in enumerate(told):
         if isinstance(event, WARNINGS):
             warned = True
         if not isinstance(event, CardDrawn):
             continue
-        found = next((i for i in range(place, len(drawn)) if event.card in (None, drawn[i])), None)
+        fits = [i for i in range(place, len(drawn)) if event.card in (None, drawn[i])]
+        found = next(iter(fits), None)
+        if warned:  # an equal card among those that were missed is not the one
+            next_ = [e.card for e in told[at : at + RUN] if isinstance(e, CardDrawn)]
+            whole = (i for i in fits if _same(next_, drawn[i : i + len(next_)]))
+            found = next(whole, found)
         if found is None:
             twice += not (warned and excused)
             continue
