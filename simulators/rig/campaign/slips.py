@@ -23,6 +23,8 @@ ONCE = ("open", "load_shuffler", "cut", "insert_cutting_card", "load_shoe", "bet
 """Taps that cannot be meant twice in a row."""
 LOOKS_BACK = 40
 """The cards of a round are among so many things that happened to the shoe."""
+DONE_AGAIN = ("shuffle_void", "foreign_cycle", "taken_without_proof", "start_unknown")
+"""Latched faults after which the batch in the shuffler is looked at and shuffled again, whatever was wrong."""
 REFUSED = "refused"
 """What must become of a slip, where it is no fault that must be latched."""
 
@@ -404,7 +406,8 @@ SLIPS: Mapping[str, Slip] = {
         _skipped_box, (), after=True, over=True,
     ),
     "wrong_batch_loaded": Slip(
-        "the other batch is loaded than is told", _both_in_hand, _wrong_batch, ("wrong_batch",), hides=True,
+        "the other batch is loaded than is told",
+        _both_in_hand, _wrong_batch, ("wrong_batch", "wrong_back", *DONE_AGAIN), hides=True,
     ),
     "last_batch_again": Slip(
         "the last shoe's batch is loaded again", _may_repeat, _last_batch, over=True
@@ -419,7 +422,7 @@ SLIPS: Mapping[str, Slip] = {
     ),
     "door_opened_mid_cycle": Slip(
         "the shuffler is opened while it works",
-        _shuffler_has("shuffling", "running"), _door_opened, ("shuffle_void",),
+        _shuffler_has("shuffling", "running"), _door_opened, DONE_AGAIN,
     ),
     "started_at_panel": Slip(
         "somebody starts a cycle at the shuffler's panel",
