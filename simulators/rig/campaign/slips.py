@@ -24,7 +24,7 @@ ONCE = ("open", "load_shuffler", "cut", "insert_cutting_card", "load_shoe", "bet
 LOOKS_BACK = 40
 """The cards of a round are among so many things that happened to the shoe."""
 DONE_AGAIN = ("shuffle_void", "foreign_cycle", "taken_without_proof", "start_unknown")
-"""Latched faults after which the batch in the shuffler is looked at and shuffled again, whatever was wrong."""
+"""Latched faults after which the batch in the shuffler is shuffled again, whatever was wrong with it."""
 REFUSED = "refused"
 """What must become of a slip, where it is no fault that must be latched."""
 
