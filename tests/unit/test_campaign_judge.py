@@ -369,7 +369,7 @@ def test_a_command_that_is_said_not_to_be_done_and_was(court: Court) -> None:
     cycle = next(h for h in court.world.felt.shuffler.happenings if h.kind == "cycle_started")
     asked, then = {"device": "shuffler", "command": "start"}, round(cycle.at * 1e9)
     for call, outcome, at, wrong in (
-        ("C900", "unknown", then, 0), ("C901", "refused", then - 1, 0), ("C902", "not_sent", then, 1),
+        ("C900", "unknown", then + 1, 0), ("C901", "refused", then, 0), ("C902", "not_sent", then + 1, 1),
     ):  # fmt: skip
         court.mono_ns = 0
         court.fact("command_issued", **asked, call=call, args={"token": cycle.data["token"].hex()})

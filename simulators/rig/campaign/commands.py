@@ -37,10 +37,10 @@ class Commands:
                 yield f"commands: fact {entry.seq} has {name} {data['outcome']}, and it was carried out"
 
     def _did(self, name: str, token: str, since_ns: int, until_ns: int) -> bool:
-        """Until it ended: afterwards it may be asked for again with its token, and that may be done."""
+        """Before it ended: from then on it may be asked for again with its token, and that may be done."""
         return any(
             what.kind == DID[name]
             and (what.data.get("token") or b"").hex() == token
-            and since_ns <= round(what.at * 1e9) <= until_ns
+            and since_ns <= round(what.at * 1e9) < until_ns
             for what in reversed(self._shuffler.happenings)
         )
