@@ -14,6 +14,17 @@ from tests.support.table import Table
 SUPERVISOR = frozenset({Role.SUPERVISOR})
 
 
+def first_shuffling() -> Table:
+    """S1: both batches prepared, batch A in the shuffler, its cycle running."""
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.start()
+    return t
+
+
 def rack_full() -> Table:
     """Batch A in the rack, batch B proved in the shuffler."""
     t = Table()
@@ -150,12 +161,7 @@ def test_cards_put_into_a_machine_while_its_cable_was_out_are_told():
 @pytest.mark.rule("R-06")
 def test_a_fault_on_the_batch_that_is_out_does_not_keep_the_other_one_in() -> None:
     """B stayed in the machine and A could not go in: no tap led on, and nothing was awaited."""
-    t = Table()
-    t.boot()
-    t.links_up()
-    t.open()
-    t.tap("load_shuffler", batch="A")
-    t.start()
+    t = first_shuffling()
     t.complete(mode="sort")
     t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=None)
     assert t.codes == ["wrong_mode", "taken_without_proof"]
@@ -182,12 +188,7 @@ def test_a_fault_on_the_batch_that_is_out_does_not_keep_the_other_one_in() -> No
     ],
 )
 def test_a_fault_of_a_cycle_goes_with_its_batch(report: dict[str, object], code: str) -> None:
-    t = Table()
-    t.boot()
-    t.links_up()
-    t.open()
-    t.tap("load_shuffler", batch="A")
-    t.start()
+    t = first_shuffling()
     t.complete(**report)
     assert t.codes == [code]
     assert cannot_clear(t, code)
@@ -394,12 +395,7 @@ def test_when_the_shuffler_holds_the_batch_in_play_no_round_begins_with_what_the
 @pytest.mark.rule("R-36b")
 def test_a_machine_that_forgot_the_token_is_asked_and_its_batch_shuffled_again() -> None:
     """It refused to let the batch out for ever, and nothing said why."""
-    t = Table()
-    t.boot()
-    t.links_up()
-    t.open()
-    t.tap("load_shuffler", batch="A")
-    t.start()
+    t = first_shuffling()
     t.complete()
     t.tap("take_from_shuffler")
     assert t.end(Refused("5", "token unknown or already used")).name == "release"
@@ -414,12 +410,7 @@ def test_a_machine_that_forgot_the_token_is_asked_and_its_batch_shuffled_again()
 
 
 def test_a_refused_release_of_a_batch_whose_token_is_known_voids_nothing() -> None:
-    t = Table()
-    t.boot()
-    t.links_up()
-    t.open()
-    t.tap("load_shuffler", batch="A")
-    t.start()
+    t = first_shuffling()
     t.complete()
     t.tap("take_from_shuffler")
     t.end(Refused("6", "open"))
