@@ -203,11 +203,6 @@ class AngelEye:
 
     # Back doors
 
-    def raise_error(self, code: int) -> None:
-        """The shoe goes into error mode with `code` 1..7."""
-        self.error = code
-        self._send("E", bytes((0xC0 | code,)), self.shoe.now)
-
     def cancel_error(self) -> None:
         """What the button on the shoe, or `EC`, does. A card drawn too early is the next round's now."""
         if self.error is not None:
