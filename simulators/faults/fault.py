@@ -6,7 +6,6 @@ read (ValueError where it cannot be).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -113,13 +112,13 @@ def seconds_or(default: float) -> Reads:
     return lambda text: default if text is None else seconds(text)
 
 
-def number(default: float) -> Reads:
-    """A number above 0."""
+def number(default: float, least: float, most: float) -> Reads:
+    """A number from `least` to `most`."""
 
     def read(text: str | None) -> float:
         value = default if text is None else float(text)
-        if not 0 < value < math.inf:
-            raise ValueError(text)
+        if not least <= value <= most:
+            raise UnfitFault(f"its VALUE is a number from {least:g} to {most:g}, not {value:g}")
         return value
 
     return read

@@ -15,7 +15,6 @@ from simulators.faults.fault import (
     trap,
     whole,
     wire,
-    words,
 )
 from simulators.wire.angel_eye import NAK_GAP_S, SEQUENCES, STARTS, AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
@@ -52,8 +51,17 @@ def _pace(device: Paced, value: str) -> None:
         device.uart.paced = value == "real"
 
 
-def _modifier(text: str | None) -> int | None:
-    return None if text is None else bytes.fromhex(text)[0]
+def _ascii(text: str | None) -> str | None:
+    if text is not None and not text.isascii():
+        raise ValueError(text)
+    return text
+
+
+def _byte(text: str | None) -> int | None:
+    if text is None:
+        return None
+    (byte,) = bytes.fromhex(text)
+    return byte
 
 
 FIELD = {
@@ -113,7 +121,7 @@ FIELD = {
     "two_masters": trap("another host is served before us", "request", _GAT),
     "old_version": setting("it speaks GAT 2.00", _GAT, put(version=0x0200)),
     "text_only": setting("it has its reports as text alone", _GAT, put(formats=TEXT)),
-    "alarm": trap("an alarm of text VALUE (E3 Card Not Read) comes before a card", "card", _BEE_TEK, words),
+    "alarm": trap("an alarm of text VALUE (E3 Card Not Read) comes before a card", "card", _BEE_TEK, _ascii),
     "warning": trap("a warning of hex code VALUE (01) comes before a card", "card", _BEE_TEK, _code),
     "damage": trap(
         "byte VALUE (the middle one) of a message is changed",
@@ -138,7 +146,7 @@ FIELD = {
     "request_echo": setting("each request is printed first", _RESHUFFLED, put(echo=True)),
     "lost_key_up": trap("key-up VALUE (1) of a code is lost", "card", _BARCODE, one_or_none(*"12345")),
     "lost_enter": trap("the Enter behind a code is lost", "card", _BARCODE),
-    "modifier": trap("a digit comes with modifier byte VALUE (04)", "card", _BARCODE, _modifier),
+    "modifier": trap("a digit comes with modifier byte VALUE (04)", "card", _BARCODE, _byte),
     "short_report": trap("a report of a code has seven bytes", "card", _BARCODE),
     "unplug_mid_code": trap(
         "the reader is gone for VALUE (1) s in the middle of a code", "card", _BARCODE, seconds, at="unplug"

@@ -153,7 +153,7 @@ LINE: dict[str, Fault] = {
         "the host's port runs VALUE (2) times as fast as the device's",
         line,
         put(baud=...),
-        number(2.0),
+        number(2.0, 0.01, 100),
         cable=STREAM,
     ),
 }

@@ -106,7 +106,9 @@ CYCLES = {
     ),
     "sort_mode": setting("the machine sorts instead of shuffling", _SORTS, _sort),
     "no_recognition": setting("the machine reads no cards", _SORTS, _no_recognition),
-    "wear": setting("each cycle wears it out by VALUE (0.05) more", _SHUFFLER, put(wear=...), number(0.05)),
+    "wear": setting(
+        "each cycle wears it out by VALUE (0.05) more", _SHUFFLER, put(wear=...), number(0.05, 0.001, 10)
+    ),
     "no_start": trap(
         "start is answered, but no cycle ever starts",
         "start",

@@ -129,8 +129,12 @@ class Line:
         self._held = None
 
     def mend(self) -> None:
-        """A technician was here: nothing laid on port, line or device goes wrong any more; settings stay."""
+        """A technician was here: nothing laid on port, line or device goes wrong any more.
+
+        What the device is set to stays, and so does what waits for its moment.
+        """
         self.traps.mend()
+        self._acts.clear()
         self._deaf_until = self._stolen_until = -math.inf
         self.baud, self.local_echo, self.latency = 1.0, False, 0.0
         for undo in ("replug", "free", "flow"):
@@ -321,7 +325,7 @@ class Line:
             piece = before + piece
         pieces = self._bent(OUT, piece)
         for name in HOLDS:
-            if trap := self.traps.sprung(name):
+            if (trap := self.traps.sprung(name)) and pieces:
                 self._hold(name, b"".join(part for _, part in pieces), trap.value)
                 pieces = []
         self._put(pieces)

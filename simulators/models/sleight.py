@@ -12,7 +12,7 @@ def stranger(
     card: Card, *, rank: str | None = None, suit: str | None = None, back: str | None = None
 ) -> Card:
     """A card that belongs to no batch: like `card` but for what is given."""
-    return Card(-card.serial, rank or card.rank, suit or card.suit, back or card.back)
+    return Card(-abs(card.serial), rank or card.rank, suit or card.suit, back or card.back)
 
 
 def other_colour(card: Card) -> str:

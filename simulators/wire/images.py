@@ -59,7 +59,7 @@ class Images:
 
     def set_state(self, body: Body) -> Body:
         wanted, confirm = body.get("hash"), bool(body.get("confirm", False))
-        if (wanted is None and not confirm) or (wanted is not None and len(wanted) != HASH):
+        if not (confirm if wanted is None else isinstance(wanted, bytes) and len(wanted) == HASH):
             raise Refused(BAD_HASH)
         flash = self.flash
         held = {image.hash: image is flash.running for image in (flash.other, flash.running) if image}

@@ -6,17 +6,7 @@ from typing import Any
 
 from simulators.models.machine import Happening
 from simulators.models.shoe import Shoe
-from simulators.wire.smp import (
-    DEVICE,
-    EVENTS,
-    OS,
-    READ,
-    SHOE,
-    WRITE,
-    Body,
-    ManagedDevice,
-    check_counts,
-)
+from simulators.wire.smp import DEVICE, EVENTS, OS, READ, SHOE, WRITE, Body, ManagedDevice
 
 
 class ManagedShoe(ManagedDevice):
@@ -52,9 +42,6 @@ class ManagedShoe(ManagedDevice):
 
     def settings(self) -> dict[str, Any]:
         return self._settings
-
-    def check_settings(self, wanted: Body) -> None:
-        check_counts(wanted)
 
     def _status(self, _: Body) -> Body:
         shoe = self.shoe

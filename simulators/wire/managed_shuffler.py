@@ -24,7 +24,6 @@ from simulators.wire.smp import (
     WRONG_STATE,
     Body,
     ManagedDevice,
-    check_counts,
 )
 
 RC = {"state": WRONG_STATE, "busy": BUSY, "token": TOKEN, "door": OPEN, "jam": JAM, "cards": NO_CARDS}
@@ -110,10 +109,7 @@ def check_settings(state: str, wanted: Body) -> None:
     """What any shuffler takes for its settings. Raises Refused."""
     if state == "shuffling":
         raise Refused(BUSY)
-    check_counts(wanted)
     if wanted.get("mode", "shuffle") not in ("shuffle", "sort"):
-        raise Refused(SETTINGS)
-    if not isinstance(wanted.get("recognition", True), bool):
         raise Refused(SETTINGS)
 
 

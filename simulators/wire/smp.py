@@ -444,6 +444,7 @@ class ManagedDevice:
         if not isinstance(wanted, dict):
             raise Refused(BAD_BODY)
         self.check_settings(wanted)
+        check_common(wanted)
         held = self.settings()
         held.update({key: value for key, value in wanted.items() if key in held})
         return self._settings_echo()
@@ -457,8 +458,10 @@ def number(body: Body, key: str, default: int | None = None) -> int:
     return value
 
 
-def check_counts(wanted: Body) -> None:
-    """`decks` 1 to 12 and `cards_per_deck` 1 to 78, where given. Raises Refused(SETTINGS)."""
+def check_common(wanted: Body) -> None:
+    """What settings of any device must be, where given. Raises Refused(SETTINGS)."""
+    if not isinstance(wanted.get("recognition", True), bool):
+        raise Refused(SETTINGS)
     for key, top in (("decks", 12), ("cards_per_deck", 78)):
         if key in wanted:
             value = wanted[key]

@@ -131,6 +131,30 @@ def test_what_cannot_be_is_told_in_words(text, said):
     assert said in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("device", "text", "said"),
+    [
+        ("managed-shuffler", "wear:1e308", "wear: its VALUE is a number from 0.001 to 10, not 1e+308"),
+        (
+            "managed-shoe",
+            "wrong_baud:0.0001",
+            "wrong_baud: its VALUE is a number from 0.01 to 100, not 0.0001",
+        ),
+        (
+            "bee-tek",
+            "alarm:\N{LATIN SMALL LETTER U WITH DIAERESIS}",
+            "is no value for alarm: an alarm of text",
+        ),
+        ("barcode-hid", "modifier: ", "' ' is no value for modifier"),
+        ("barcode-hid", "modifier:0404", "'0404' is no value for modifier"),
+    ],
+)
+def test_a_value_that_would_break_the_device_is_none(device, text, said):
+    with pytest.raises(faults.UnfitFault) as told:
+        faults.apply(Line(exercises.MAKE[device](), exercises.Random(0)), text)
+    assert said in str(told.value)
+
+
 # The list
 
 

@@ -113,6 +113,11 @@ def test_what_comes_of_three_pieces(text, came):
     assert made.struck == {text.partition("@")[0].partition(":")[0]: 1}
 
 
+def test_a_piece_that_two_faults_hold_back_is_held_once_and_lost_by_none():
+    made = line("reorder@1", "merge@1", "drop@2", "reorder@2")
+    assert told(made, b"abcd", b"efgh", b"ijkl") == [(1, b"abcd"), (2, b"ijkl")]
+
+
 def test_each_piece_without_a_number():
     made = line("flip_bit:0")
     assert told(made, b"a", b"b", b"c") == [(0, b"`"), (1, b"c"), (2, b"b")]
@@ -293,6 +298,17 @@ def test_a_write_runs_out_of_time(mem):
     port.write(b"y")
     host.pump(3.0)
     assert host.device.device.heard == [b"y"]
+
+
+def test_a_technician_leaves_nothing_that_goes_wrong_by_itself(mem):
+    host, port = mem
+    for text in ("unplug:1@1", "stall@2"):
+        faults.apply(host.device, text)
+    host.device.mend()
+    host.device.device.say(b"a", b"b")
+    host.pump(0.0)
+    assert port.read(0) == b"ab"
+    assert host.device.struck == {}
 
 
 def test_an_act_at_a_piece_takes_the_piece(mem):

@@ -208,3 +208,14 @@ def test_what_a_wire_has_no_word_for_is_not_told(made: type[ManagedShoe | BeeTek
     device.transmit(1.0)
     shoe.push_back(ACE)
     assert device.transmit(2.0) == b""
+
+
+def test_a_card_that_was_slipped_in_stays_a_stranger_when_its_back_changes_once_more() -> None:
+    shoe = Shoe(Random(0))
+    shoe.open_lid()
+    shoe.load(Stack([Card(-7, "8", "S", "green")]))
+    shoe.close_lid()
+    shoe.traps.set("wrong_back", 1, "black")
+    card = shoe.draw()
+    assert isinstance(card, Card)
+    assert (card.serial, card.back) == (-7, "black")

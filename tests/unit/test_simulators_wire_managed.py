@@ -203,6 +203,9 @@ def test_settings_are_echoed_with_the_golden_check():
     for wrong in ({"decks": 0}, {"decks": True}, {"mode": "deal"}, {"recognition": 1}):
         assert host.ask(WRITE, 64, 1, {"settings": wrong}) == {"err": {"group": 64, "rc": 8}}
     assert host.device.shuffler.settings["decks"] == 8
+    shoe = shoe_host()
+    for wrong in ({"decks": 0}, {"recognition": 1.5}):
+        assert shoe.ask(WRITE, 64, 1, {"settings": wrong}) == {"err": {"group": 64, "rc": 8}}
 
 
 # Requests
@@ -224,6 +227,9 @@ def test_settings_are_echoed_with_the_golden_check():
         (WRITE, 66, 2, {}, 3),
         (WRITE, 66, 3, {"token": TOKEN}, 3),
         (WRITE, 64, 1, {"settings": 3}, 2),
+        (WRITE, 1, 0, {"hash": 5}, 24),
+        (WRITE, 1, 0, {"hash": [1] * 32}, 24),
+        (WRITE, 1, 0, {"hash": b"short", "confirm": True}, 24),
         (READ, 64, 0, [], 2),
         (READ, 0, 77, {}, 8),
         (WRITE, 0, 0, {"d": 1}, 3),
@@ -234,7 +240,8 @@ def test_refusals_carry_the_code_of_the_document(op, group, command, body, rc):
     raw = cbor2.dumps(body)
     general = group in {0, 67}  # MCUmgr's own codes have the old form in either version
     new = {"rc": rc} if general else {"err": {"group": group, "rc": rc}}
-    for version, error in ((1, new), (0, {"rc": rc})):
+    old = 3 if group == 1 else rc  # where the image group has general codes alone
+    for version, error in ((1, new), (0, {"rc": old})):
         packet = struct.pack("!BBHHBB", version << 3 | op, 0, len(raw), group, version, command) + raw
         host.device.receive(framed(packet), 0.0)
         assert host.answers() == [(version, error)]
