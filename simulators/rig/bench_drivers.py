@@ -13,7 +13,7 @@ from random import Random
 from devices.base import Driver, Setup
 from devices.managed_messages import READER
 from devices.registry import load
-from devices.shufflers.reshuffled import TOO_SOON
+from devices.shufflers.reshuffled import SOONEST
 from firmware_bridge import smp
 from firmware_bridge.framing import boot_keyboard, gat, reshuffled, smp_console
 from firmware_bridge.gat import messages
@@ -148,7 +148,7 @@ class Asked:
 
 
 ASKED = (
-    Asked("reshuffled", "init", INIT, rest_s=TOO_SOON),
+    Asked("reshuffled", "init", INIT, rest_s=SOONEST),
     Asked("gat", "status", gat.encode(gat.SQ), lambda answer: len(answer) >= SR_BYTES, REST_S),
     Asked("hole-card-reader", "peek", smp_console.encode(smp.encode(PEEK))),
 )

@@ -118,7 +118,7 @@ def driver_exchanges(
     """The same question through transport, framing, link and driver, stepped in this thread.
 
     The driver believes that `rest_s` seconds pass before and after each question leaves. Raises RuntimeError
-    when a question is not answered.
+    when a question is not answered at once.
     """
     ends: list[Complete] = []
     up: list[bool] = []
@@ -145,6 +145,8 @@ def driver_exchanges(
             while len(ends) <= number:
                 port.step(1.0)
             times.append(NOW() - start)
+            if driver.counters.retries:
+                raise RuntimeError(f"{name} had to ask {command!r} again: what was timed is its patience")
     finally:
         port.close()
     if not all(isinstance(end.outcome, Done) for end in ends):

@@ -10,8 +10,10 @@ import pytest
 
 from devices.events import FrameRejected, GapPossible
 from devices.registry import load
+from devices.shufflers.reshuffled import TOO_SOON
 from simulators.rig import bench, bench_drivers
 from simulators.rig.bench_drivers import ASKED, FED, STREAM, Asked, Fed, decoders, exchanges
+from simulators.rig.bench_exchanges import driver_exchanges, simulator
 
 
 @pytest.mark.parametrize("fed", FED, ids=lambda fed: fed.name)
@@ -37,12 +39,25 @@ def test_what_is_asked_is_a_command_of_its_driver(asked: Asked) -> None:
     assert asked.command in {c.name for c in load(asked.name).commands if not c.moves_cards}
 
 
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked.name)
+def test_what_is_asked_is_answered_at_once(asked: Asked) -> None:
+    with simulator(1, asked.name) as (_, (path,)):
+        times = driver_exchanges(path, 3, asked.name, asked.command, rest_s=asked.rest_s)
+    assert len(times) == 3
+
+
+def test_a_question_that_is_asked_again_is_no_measure() -> None:
+    asked = next(asked for asked in ASKED if asked.name == "reshuffled")
+    with simulator(1, asked.name) as (_, (path,)), pytest.raises(RuntimeError, match="ask 'init' again"):
+        driver_exchanges(path, 3, asked.name, asked.command, rest_s=TOO_SOON)
+
+
 def test_each_driver_has_its_rows_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
-    def simulator(count: int, device: str) -> Iterator[tuple[None, list[Path]]]:
+    def no_simulator(count: int, device: str) -> Iterator[tuple[None, list[Path]]]:
         yield None, [Path(device)] * count
 
-    monkeypatch.setattr(bench_drivers, "simulator", simulator)
+    monkeypatch.setattr(bench_drivers, "simulator", no_simulator)
     monkeypatch.setattr(bench_drivers, "seconds", lambda fed, stream: len(stream) / load(fed.name).baud)
     monkeypatch.setattr(bench_drivers, "grown", lambda *_: 16 * 1024 + 1)
     monkeypatch.setattr(bench_drivers, "raw_exchanges", lambda *_: [1e-3])
