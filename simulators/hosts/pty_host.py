@@ -11,6 +11,7 @@ import termios
 import tty
 from pathlib import Path
 
+from simulators.hosts import locks
 from simulators.hosts.cable import join
 from simulators.hosts.host import READ_SIZE, READS_PER_PUMP, Pending
 from simulators.wire.device import WireDevice
@@ -191,19 +192,12 @@ def _lock_of(link: Path) -> Path:
 
 def _hold(link: Path) -> int:
     """Take the name as long as we live: a link that a dead host left may be taken over."""
-    lock = _lock_of(link)
-    while True:
-        try:
-            held = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(link)) from None
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if lock.exists() and lock.stat().st_ino == os.fstat(held).st_ino:
-                return held
-        except BlockingIOError:
-            os.close(held)
-            raise OSError(
-                errno.EBUSY, "another simulated device is there: end it, or choose another name", str(link)
-            ) from None
-        os.close(held)  # its holder was just leaving
+    try:
+        held = locks.take(_lock_of(link), os.O_RDONLY | os.O_CREAT)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(link)) from None
+    if held is None:
+        raise OSError(
+            errno.EBUSY, "another simulated device is there: end it, or choose another name", str(link)
+        )
+    return held

@@ -7,7 +7,6 @@ socket as three native unsigned longs. That is umockdev's inner protocol, seen w
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import select
 import socket
@@ -19,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct, calcsize, pack
 
+from simulators.hosts import locks
 from simulators.hosts import umockdev_tree as tree
 from simulators.hosts.usb_bus import UsbBus
 from simulators.hosts.usb_device import UsbDevice
@@ -309,16 +309,12 @@ class UmockdevHost:
     def _claim_number(self) -> int:
         """Be the first bus that no other host of this directory is; the handle that keeps others off it."""
         for number in range(1, BUSES + 1):
-            claim = os.open(
-                self.directory / f"dev/.bus{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
-            with suppress(BlockingIOError):
-                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            claim = locks.take(self.directory / f"dev/.bus{number}", os.O_RDWR | os.O_CREAT, 0o600)
+            if claim is not None:
                 tree.clear(self.directory, number)
                 self._files.keep(*tree.of_bus(number))
                 self.bus.renumber(number)
                 return claim
-            os.close(claim)
         raise FileExistsError(errno.EEXIST, f"{self.directory} has {BUSES} simulated buses already")
 
     def _listen_for_the_rest(self) -> socket.socket | None:

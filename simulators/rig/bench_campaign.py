@@ -23,8 +23,9 @@ from controller.table.profiles import BatchRules, TableRules
 from controller.table.rules import decide
 from controller.table.state import TableState
 from simulators.rig.bench_rows import NOW, Row
+from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.result import Plan
-from simulators.rig.campaign.run import journals, play
+from simulators.rig.campaign.run import play
 from simulators.rig.stepped import Stepped
 
 WORKERS = 2

@@ -12,9 +12,9 @@ from typing import Any
 from controller.render import entry_json
 from firmware_bridge.link import CLOSED_HERE
 from simulators.faults.script import near
+from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.people import People
 from simulators.rig.campaign.result import Outcome, Plan
-from simulators.rig.campaign.run import journals
 from simulators.rig.campaign.world import Table
 from simulators.rig.scenario import PLAYED, Expected, Scenario, Tap
 

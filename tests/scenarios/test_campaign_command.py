@@ -17,8 +17,10 @@ import pytest
 from controller.cli import app
 from simulators.faults import script
 from simulators.rig.campaign import cli, plan, run, workers
+from simulators.rig.campaign import journals as places
+from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.result import Counters, Failure, Outcome, Plan
-from simulators.rig.campaign.run import Campaign, MachineFailed, block, journals
+from simulators.rig.campaign.run import Campaign, block
 from simulators.rig.campaign.summary import COUNTED, Summary
 from simulators.rig.campaign.workers import WorkerLost, play
 
@@ -276,7 +278,7 @@ def test_journals_lie_in_memory_or_where_temporary_files_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for shared in (tmp_path, tmp_path / "nowhere"):
-        monkeypatch.setattr(run, "SHARED_MEMORY", shared)
+        monkeypatch.setattr(places, "SHARED_MEMORY", shared)
         with journals() as directory:
             assert directory.is_dir()
             assert (directory.parent == tmp_path) == shared.is_dir()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from simulators.faults.script import Step
+from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.plan import WHOLE
 from simulators.rig.campaign.result import Counters, Outcome, Plan
-from simulators.rig.campaign.run import journals
 from simulators.rig.campaign.tables import KINDS, rules_of
 from simulators.rig.campaign.world import Table
 from simulators.rig.felt import MANAGED_SHOE

@@ -16,9 +16,9 @@ from controller.table.profiles import BatchRules, TableRules
 from simulators.faults import FAULTS
 from simulators.models.cards import Card
 from simulators.rig.campaign.excuses import EXCUSES
+from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.plan import WHOLE
-from simulators.rig.campaign.run import journals
 from simulators.rig.campaign.store import DiskStore
 from simulators.rig.felt import BEE_TEK, MANAGED_SHOE
 from simulators.rig.stepped import Stepped

@@ -12,7 +12,7 @@ from controller.journal import Journal, verify
 from controller.record import JournalFailed
 from controller.table.inputs import Fact
 from firmware_bridge.clock import VirtualClock
-from simulators.rig.campaign.run import journals
+from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.store import (
     FRAME_HEADER,
     WAL_HEADER,

@@ -52,6 +52,7 @@ def campaign(
     """Play shoes under seeded faults and judge the table by where the cards really are."""
     from firmware_bridge.clock import SystemClock
     from simulators.rig.campaign import plan, run
+    from simulators.rig.campaign.journals import MachineFailed, journals
     from simulators.rig.campaign.workers import play
     from simulators.rig.live import ended_by_signals
 
@@ -83,11 +84,11 @@ def campaign(
             if shoe is None:
                 summary = play(wanted, processes, progress)
             else:
-                with run.journals() as directory:
+                with journals() as directory:
                     summary = run.block(wanted, *wanted.block_of(shoe), directory)
             run.shrink(wanted, summary, progress.tell)
             progress.end()
-    except run.MachineFailed as error:
+    except MachineFailed as error:
         progress.end()
         raise _Lost(str(error)) from error
     except KeyboardInterrupt:

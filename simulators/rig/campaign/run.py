@@ -6,20 +6,18 @@ end; where one stops early, another is opened with the next shoe.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import simulators
 from simulators.faults import script
 from simulators.rig.campaign import plan as plans
+from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.listening import Listening
 from simulators.rig.campaign.result import Failure, Outcome, Plan
 from simulators.rig.campaign.shrink import shortest
@@ -27,15 +25,10 @@ from simulators.rig.campaign.summary import Found, Summary, replay_command
 from simulators.rig.campaign.world import Table
 
 BLOCK = 3
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only directories with names of their own are made there
 ROOM = 1 << 20
 """Bytes that must still be free where a table failed."""
 MOST_SHRUNK = 3
 """Kinds of failure for which the shortest script is looked for: the first ones."""
-
-
-class MachineFailed(Exception):
-    """What plays failed, not the table that is played: one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +160,3 @@ def _least(plan: Plan, shoe: int, kind: str, directory: Path) -> Plan | None:
 def kind_of(what: str) -> str:
     """What two failures have in common: the words up to a colon, whatever the numbers and cards."""
     return re.sub(r"\b[A2-9TJQK][CDHS]\b|\d+(\.\d+)?", "#", what.partition(":")[0])
-
-
-@contextmanager
-def journals() -> Iterator[Path]:
-    """A directory for journals, removed afterwards: in memory where there is such a place.
-
-    Raises MachineFailed when there is none at all.
-    """
-    memory = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
-    try:
-        made = tempfile.TemporaryDirectory(prefix="cutcard-", dir=memory)
-    except OSError as error:
-        raise MachineFailed(f"no directory can be made for journals: {error.strerror or error}") from error
-    with made as directory:
-        yield Path(directory)

@@ -16,7 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from simulators.rig.campaign.run import Campaign, MachineFailed, block, journals
+from simulators.rig.campaign.journals import MachineFailed, journals
+from simulators.rig.campaign.run import Campaign, block
 from simulators.rig.campaign.summary import Summary, replay_command
 
 CHILD = (
