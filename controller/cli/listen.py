@@ -87,7 +87,7 @@ class Listener:
         """The port's `deliver`."""
         del name
         from devices.events import DeviceEvent, LinkDown
-        from devices.managed import RESTARTED
+        from devices.managed.session import RESTARTED
         from firmware_bridge.port import Crashed, Opened, Unavailable
 
         for output in outputs:

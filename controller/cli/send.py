@@ -190,7 +190,7 @@ class _Talk:
         """The port's `deliver`. Events are not shown: some carry cards."""
         del name
         from devices.events import LinkDown, LinkUp
-        from devices.managed import RESTARTED
+        from devices.managed.session import RESTARTED
         from firmware_bridge.link import Complete
         from firmware_bridge.port import Crashed, Unavailable
 

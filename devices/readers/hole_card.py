@@ -6,17 +6,10 @@ from typing import Any
 
 from devices.base import CommandSpec
 from devices.events import HoleCardChecked
-from devices.managed_messages import (
-    READER,
-    Body,
-    CommandDef,
-    Dialect,
-    Discreet,
-    Malformed,
-    Translated,
-    fault,
-)
-from devices.managed_spec import managed_spec
+from devices.managed.dialect import CommandDef, Dialect, Discreet, Translated, fault
+from devices.managed.fields import Body, Malformed
+from devices.managed.messages import READER
+from devices.managed.spec import managed_spec
 
 _RESULTS = {"natural": "natural", "not natural": "not_natural", "error": "error"}
 """What the wire says, and the word for it in events and answers."""
@@ -43,7 +36,6 @@ def translate(kind: str, body: Body) -> Translated | None:
 
 DIALECT = Dialect(
     device_class="reader",
-    status=None,
     commands=(
         CommandDef(
             CommandSpec("peek", "look whether the hole card makes a natural; never its value", reads=True),

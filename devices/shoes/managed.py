@@ -6,18 +6,10 @@ from typing import Any
 
 from devices.base import CARD_GAMES, CommandSpec
 from devices.events import DECK, JOKER, CardDrawn, CutCard, Lid, LockChanged, Sense, ShoeEmpty
-from devices.managed_messages import (
-    SHOE,
-    Body,
-    CommandDef,
-    Dialect,
-    Translated,
-    fault,
-    flag,
-    known,
-    uint,
-)
-from devices.managed_spec import managed_spec
+from devices.managed.dialect import CommandDef, Dialect, Translated, fault
+from devices.managed.fields import Body, flag, known, uint
+from devices.managed.messages import SHOE
+from devices.managed.spec import managed_spec
 
 _CARDS = frozenset((*DECK, JOKER))
 
@@ -59,12 +51,10 @@ def translate(kind: str, body: Body) -> Translated | None:
             return None
 
 
-STATUS = CommandDef(CommandSpec("status", "state of the shoe", reads=True), SHOE, 0, _check_status)
 DIALECT = Dialect(
     device_class="shoe",
-    status=STATUS,
     commands=(
-        STATUS,
+        CommandDef(CommandSpec("status", "state of the shoe", reads=True), SHOE, 0, _check_status),
         CommandDef(CommandSpec("lock", "lock the shoe: no card comes out"), SHOE, 1, _check_lock),
         CommandDef(CommandSpec("unlock", "unlock the shoe"), SHOE, 2, _check_lock),
     ),

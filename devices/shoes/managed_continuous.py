@@ -6,19 +6,10 @@ from typing import Any
 
 from devices.base import CommandSpec
 from devices.events import CardsReturned, Sense
-from devices.managed_messages import (
-    SHUFFLER,
-    Body,
-    CommandDef,
-    Dialect,
-    Translated,
-    flag,
-    known,
-    text,
-    token,
-    uint,
-)
-from devices.managed_spec import managed_spec
+from devices.managed.dialect import CommandDef, Dialect, Translated
+from devices.managed.fields import Body, flag, known, text, token, uint
+from devices.managed.messages import SHUFFLER
+from devices.managed.spec import managed_spec
 from devices.shoes import managed as shoe
 from devices.shufflers import managed as shuffler
 
@@ -39,14 +30,15 @@ def translate(kind: str, body: Body) -> Translated | None:
             return shoe.translate(kind, body) or shuffler.translate(kind, body)
 
 
-STATUS = CommandDef(
-    CommandSpec("status", "state of the shuffler and its exit", reads=True), SHUFFLER, 0, _check_status
-)
 DIALECT = Dialect(
     device_class="continuous",
-    status=STATUS,
     commands=(
-        STATUS,
+        CommandDef(
+            CommandSpec("status", "state of the shuffler and its exit", reads=True),
+            SHUFFLER,
+            0,
+            _check_status,
+        ),
         *(shuffler.DIALECT.find(name) for name in ("settings", "start", "abort", "report")),
         *(shoe.DIALECT.find(name) for name in ("lock", "unlock")),
     ),

@@ -6,19 +6,10 @@ from typing import Any
 
 from devices.base import CommandSpec
 from devices.events import Jam, Sense
-from devices.managed_messages import (
-    SHOE,
-    Body,
-    CommandDef,
-    Dialect,
-    Translated,
-    flag,
-    known,
-    number_argument,
-    text,
-    uint,
-)
-from devices.managed_spec import managed_spec
+from devices.managed.dialect import CommandDef, Dialect, Translated
+from devices.managed.fields import Body, flag, known, number_argument, text, uint
+from devices.managed.messages import SHOE
+from devices.managed.spec import managed_spec
 from devices.shoes import managed as shoe
 
 
@@ -40,12 +31,10 @@ def translate(kind: str, body: Body) -> Translated | None:
             return shoe.translate(kind, body)
 
 
-STATUS = CommandDef(CommandSpec("status", "state of the shoe", reads=True), SHOE, 0, _check_status)
 DIALECT = Dialect(
     device_class="stack-shoe",
-    status=STATUS,
     commands=(
-        STATUS,
+        CommandDef(CommandSpec("status", "state of the shoe", reads=True), SHOE, 0, _check_status),
         *(shoe.DIALECT.find(name) for name in ("lock", "unlock")),
         CommandDef(
             CommandSpec(

@@ -6,24 +6,10 @@ from typing import Any
 
 from devices.base import CARD_GAMES, CommandSpec
 from devices.events import BatchReleased, CycleAborted, CycleCompleted, CycleStarted, Door, Jam
-from devices.managed_messages import (
-    SETTINGS,
-    SHUFFLER,
-    Body,
-    CommandDef,
-    Dialect,
-    Malformed,
-    Translated,
-    check_settings,
-    counts,
-    fault,
-    flag,
-    known,
-    text,
-    token,
-    uint,
-)
-from devices.managed_spec import managed_spec
+from devices.managed.dialect import CommandDef, Dialect, Translated, fault
+from devices.managed.fields import Body, Malformed, counts, flag, known, text, token, uint
+from devices.managed.messages import SETTINGS, SHUFFLER, check_settings
+from devices.managed.spec import managed_spec
 
 
 def _check_status(body: Body) -> dict[str, Any]:
@@ -84,12 +70,10 @@ def _proof(body: Body) -> str:
     return found
 
 
-STATUS = CommandDef(CommandSpec("status", "state of the shuffler", reads=True), SHUFFLER, 0, _check_status)
 DIALECT = Dialect(
     device_class="shuffler",
-    status=STATUS,
     commands=(
-        STATUS,
+        CommandDef(CommandSpec("status", "state of the shuffler", reads=True), SHUFFLER, 0, _check_status),
         CommandDef(CommandSpec("settings", "settings, checked", reads=True), *SETTINGS, check_settings),
         CommandDef(
             CommandSpec(

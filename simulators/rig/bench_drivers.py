@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 
 from devices.base import Driver, Setup
-from devices.managed_messages import READER
+from devices.managed.messages import READER
 from devices.registry import load
 from devices.shufflers.reshuffled import SOONEST
 from firmware_bridge import smp

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from controller import config, daemon
 from controller.config import Config, DeviceConfig
-from devices.managed import PLAY
+from devices.managed.ring import PLAY
 from devices.registry import load
 from simulators.rig.bench_exchanges import simulator
 from simulators.rig.bench_rows import NOW, Row

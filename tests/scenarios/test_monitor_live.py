@@ -24,7 +24,7 @@ from controller import open_tables
 from controller.cli import monitor as monitor_module
 from controller.cli.app import app
 from controller.cli.monitor import PortError
-from devices import managed
+from devices.managed import session
 from firmware_bridge import smp
 from firmware_bridge.framing import smp_console
 from firmware_bridge.port import MUTE
@@ -340,7 +340,7 @@ def test_field_08_bytes_that_make_no_frame_name_the_likely_cause(
         heard.set()
 
     monkeypatch.setattr(monitor_module, "_note", note)
-    monkeypatch.setattr(managed, "TIMEOUT", 0.1)
+    monkeypatch.setattr(session, "TIMEOUT", 0.1)
     with pty_line() as (master, port):
 
         def device() -> None:

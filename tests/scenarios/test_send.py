@@ -14,7 +14,7 @@ import pytest
 from controller import open_tables
 from controller.cli import app
 from controller.cli import send as send_module
-from devices import managed
+from devices.managed import session
 from firmware_bridge.transports import libusb
 from simulators.hosts.tcp_host import TcpHost
 from simulators.hosts.usb_backend import SimBackend
@@ -65,7 +65,7 @@ def send(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence shows ten times sooner."""
-    monkeypatch.setattr(managed, "TIMEOUT", 0.05)
+    monkeypatch.setattr(session, "TIMEOUT", 0.05)
 
 
 # How commands end
@@ -288,7 +288,7 @@ def test_a_fault_of_a_driver_s_own_leaves_the_command_unknown(
 ) -> None:
     """Without a traceback, and without the error's own text: it may name a card."""
 
-    class Broken(managed.Managed):
+    class Broken(session.Managed):
         def command(self, *_: Any) -> Any:
             raise ValueError("the next card is 8S")
 

@@ -6,10 +6,11 @@ from functools import partial
 
 from devices.base import DriverSpec
 from devices.events import Sense
-from devices.managed import OPTIONS, Managed
-from devices.managed_capture import ManagedDecoder
-from devices.managed_control import ManagedControlled
-from devices.managed_messages import Dialect
+from devices.managed.capture import ManagedDecoder
+from devices.managed.control import ManagedControlled
+from devices.managed.dialect import Dialect
+from devices.managed.ring import OPTIONS
+from devices.managed.session import Managed
 
 VENDOR = 0x1209
 BAUD = 115200

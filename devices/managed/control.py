@@ -8,8 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from devices.base import DriverOutput, Setup
-from devices.managed import PLAY, PLAY_POLL, RESTARTED, SWAPPED, Exchange, Managed, Phase, exchange
-from devices.managed_messages import IDENTITY, Body, CommandDef, Dialect, Malformed, Ring, check_identity
+from devices.managed.dialect import CommandDef, Dialect
+from devices.managed.fields import Body, Malformed
+from devices.managed.messages import IDENTITY, Ring, check_identity
+from devices.managed.ring import PLAY_POLL
+from devices.managed.session import RESTARTED, SWAPPED, Exchange, Managed, Phase, exchange
 from firmware_bridge import link
 from firmware_bridge.link import Complete, Done, NotSent, Unknown
 from firmware_bridge.smp import Op
@@ -43,7 +46,7 @@ class ManagedControlled(Managed):
         if self._foreign:
             text = "another device than the known one is on the port: connect the right one"
             return [Complete(call_id, NotSent(text))]
-        self._play_until = now + PLAY
+        self._ring.in_play(now)
         self._waiting.append((call_id, wanted, body))
         return self._next(now)
 
@@ -55,10 +58,10 @@ class ManagedControlled(Managed):
         guarded = wanted.op is Op.WRITE
         return self._ask(replace(exchange(_COMMAND, wanted, body), guarded=guarded), now)
 
-    def _ring(self, ring: Ring, now: float, asked_at: float) -> list[DriverOutput]:
-        out = super()._ring(ring, now, asked_at)
+    def _told(self, ring: Ring, now: float, asked_at: float) -> list[DriverOutput]:
+        out = super()._told(ring, now, asked_at)
         if self._running is not None:  # after 128 requests its answer would leave the device's cache
-            self._poll_at = max(self._poll_at, now + PLAY_POLL)
+            self._ring.due = max(self._ring.due, now + PLAY_POLL)
         return out
 
     def _overdue(self, now: float) -> list[DriverOutput]:
@@ -72,7 +75,7 @@ class ManagedControlled(Managed):
             return self._fail(self._silent(outcome), now)
         if outcome.answer["serial"] != self._session["identity"]["serial"]:
             return self._restart(SWAPPED, now)
-        if outcome.answer["boot"] != self._boot:
+        if outcome.answer["boot"] != self._ring.boot:
             return self._restart(RESTARTED, now)
         return self._step(link.Again(_COMMAND), now)
 

@@ -13,24 +13,20 @@ from devices.events import (
     GapPossible,
     Rebooted,
 )
-from devices.managed_messages import (
+from devices.managed.dialect import Dialect, translated
+from devices.managed.fields import Malformed, plain
+from devices.managed.messages import (
     DEVICE,
     EVENTS,
     IDENTITY,
     OS,
     READ_EVENTS,
-    Dialect,
-    Malformed,
     Ring,
     check_identity,
     check_ring,
     error_name,
-    framing,
-    noise,
-    plain,
-    rejected,
-    translated,
 )
+from devices.managed.packets import framing, noise, rejected
 from firmware_bridge import smp
 from firmware_bridge.framing import smp_console, smp_packets
 
