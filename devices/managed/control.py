@@ -66,8 +66,8 @@ class ManagedControlled(Managed):
 
     def _overdue(self, now: float) -> list[DriverOutput]:
         """A restart empties the device's answer cache, a repeat would act again: first ask who is there."""
-        if _PROOF in self._asked:  # for a command before this one: its answer serves as well
-            return []
+        if _PROOF in self._asked or self._phase is not Phase.READY:
+            return []  # an open one, for a command before this one, serves as well
         return self._ask(Exchange(_PROOF, Op.READ, IDENTITY, {}, check_identity), now)
 
     def _proved(self, outcome: link.Outcome, now: float) -> list[DriverOutput]:

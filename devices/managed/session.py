@@ -322,7 +322,7 @@ class Managed:
     def _step(self, event: link.Input, now: float) -> list[DriverOutput]:
         self._link, outputs = link.step(self._link, event, now)
         out: list[DriverOutput] = []
-        for output in outputs:
+        for output in sorted(outputs, key=_is_answered):
             match output:
                 case Send():
                     self.counters.retries += isinstance(event, link.Tick | link.Again)
@@ -403,3 +403,8 @@ def exchange(call: str, wanted: CommandDef, body: Body) -> Exchange:
 
 def _check_ring(body: Body) -> dict[str, Any]:
     return {"ring": check_ring(body)}
+
+
+def _is_answered(output: link.Output) -> bool:
+    """What was given up comes first: an answer may begin a session, which knows no exchange of this one."""
+    return not (isinstance(output, Complete) and isinstance(output.outcome, Unknown | NotSent))

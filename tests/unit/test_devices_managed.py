@@ -1015,6 +1015,26 @@ def test_three_silences_are_unknown_and_never_sent_a_fourth_time() -> None:
     assert "link_down" in bench.kinds
 
 
+def test_an_answer_of_a_restarted_device_read_late_ends_the_overdue_command_once() -> None:
+    """The machine stood still while the command's time ran out; what it reads first tells of a new start."""
+    bench = Bench()
+    bench.parks = True
+    bench.start()
+    parked = bench.requests[-1]
+    bench.answers[LOCK] = bench.answers[IDENTITY] = None
+    bench.command("a", "lock")
+    bench.run(1.9)  # overdue, and nobody proved who is there
+    bench.boot = 8
+    bench.now = 2.05
+    ring = {"boot": 8, "oldest": 1, "next": 1, "events": []}
+    bench.act(bench.driver.feed(bench.wire(parked, ring), bench.now))
+    assert isinstance(bench.ends["a"], Unknown)
+    bench.answers[IDENTITY] = {**golden_body("identity answer"), "boot": 8}
+    bench.run(2.0)
+    assert bench.kinds == ["link_up", "link_down", "link_up", "rebooted"]
+    assert len(bench.asked(LOCK)) == 1
+
+
 def test_a_late_reply_is_not_the_answer_to_the_next_command() -> None:
     """I-26: the answer to a lock that was given up comes just after the unlock went out."""
     bench = Bench().start()
