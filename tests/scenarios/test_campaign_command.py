@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from controller import config
 from controller.cli import app
+from controller.journal import verify
 from simulators.faults import script
 from simulators.rig.campaign import cli, plan, run, workers
 from simulators.rig.campaign import journals as places
 from simulators.rig.campaign.journals import MachineFailed, journals
+from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.result import Counters, Failure, Outcome, Plan
 from simulators.rig.campaign.run import Campaign, block
 from simulators.rig.campaign.summary import COUNTED, Summary
@@ -285,6 +288,69 @@ def test_journals_lie_in_memory_or_where_temporary_files_do(
         assert not directory.exists()
 
 
+# --- kept ---
+
+
+def test_a_replay_leaves_its_journal_key_table_and_log(campaign: Cutcard, tmp_path: Path) -> None:
+    keep = tmp_path / "a" / "b"
+    done = campaign("--replay", "11:4", "--shoes", "4", "--keep", str(keep))
+    place = keep / "shoe-4"
+    assert done.code == 0
+    assert done.out.endswith(
+        f"to look at it:\n  cutcard journal show {place}/journal.db --key {place}/seal.key\n"
+    )
+    assert {path.name for path in place.iterdir()} == {"daemon.log", "journal.db", "seal.key", "table.toml"}
+    verdict = verify(place / "journal.db", place / "seal.key")
+    told = json.loads(campaign("--replay", "11:4", "--shoes", "4", "--json").out)
+    assert (verdict.ok, verdict.entries) == (True, told["events"])
+    assert config.examine((place / "table.toml").read_bytes())[1] == []
+    lines = [json.loads(line) for line in (place / "daemon.log").read_text().splitlines()]
+    times = [line["at"] for line in lines]
+    assert times == sorted(times)
+    assert [line["fact"] for line in lines if line.get("kind") == "load_shoe"] != []
+
+
+def test_of_a_table_that_fails_everything_is_kept(
+    campaign: Cutcard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_judge: Judge) -> None:
+        raise ZeroDivisionError("as if")
+
+    monkeypatch.setattr(Judge, "look", fails)
+    done = campaign("--replay", "11:4", "--shoes", "4", "--keep", str(tmp_path / "kept"))
+    assert done.code == 1
+    assert verify(tmp_path / "kept/shoe-4/journal.db", tmp_path / "kept/shoe-4/seal.key").ok
+
+
+def test_a_shoe_alone_leaves_nothing(campaign: Cutcard, tmp_path: Path) -> None:
+    alone = next(seed for seed in map(str, range(999)) if Campaign(seed, 1).plan(1, 1).rules is None)
+    done = campaign("--replay", f"{alone}:1", "--shoes", "1", "--keep", str(tmp_path))
+    assert done.out.endswith(
+        f"{tmp_path} is empty: shoes were played alone, without a table and its journal\n"
+    )
+
+
+def test_a_place_that_holds_something_or_cannot_be_is_named(campaign: Cutcard, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for keep, says in ((tmp_path, "file is in it; name a new or an empty directory"), (file, "File exists")):
+        done = campaign("--replay", "7:1", "--keep", str(keep))
+        assert (done.code, done.out, done.err) == (2, "", f"cutcard: --keep {keep}: {says}\n")
+    assert file.read_bytes() == b""
+
+
+def test_a_place_without_room_says_nothing_of_the_table(
+    campaign: Cutcard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    done = campaign("--replay", "11:4", "--shoes", "4", "--keep", str(tmp_path))
+    assert (done.code, done.out) == (3, "")
+    assert f"nothing can be kept in {tmp_path}/shoe-4: No space left on device\n" in done.err
+
+
 # --- misused ---
 
 
@@ -308,6 +374,7 @@ def test_journals_lie_in_memory_or_where_temporary_files_do(
         (["--replay", "7:8", "--shoes", "6"], "the campaign had 6 shoes"),
         (["--replay", "7:8", "--seed", "8"], "--replay 7:8: its seed is '7', not '8'"),
         (["--replay", "7:8", "--workers", "2"], "--replay plays in one process"),
+        (["--keep", "kept"], "--keep goes with --replay SEED:SHOE"),
         (["--faults", "all,none"], "all stands alone, without other names"),
         (["--faults", "misread, spoil"], "can 'spoil' strike"),
     ],

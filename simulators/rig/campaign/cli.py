@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,11 +48,14 @@ def campaign(
     replay: Annotated[
         str | None, typer.Option(metavar="SEED:SHOE", help="play the three shoes around this one again")
     ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="leave what a replay wrote in this directory")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object instead of text")] = False,
 ) -> None:
     """Play shoes under seeded faults and judge the table by where the cards really are."""
     from firmware_bridge.clock import SystemClock
-    from simulators.rig.campaign import plan, run
+    from simulators.rig.campaign import kept, plan, run
     from simulators.rig.campaign.journals import MachineFailed, journals
     from simulators.rig.campaign.workers import play
     from simulators.rig.live import ended_by_signals
@@ -63,6 +67,8 @@ def campaign(
     except plan.UnknownFault as error:
         raise CommandError(str(error)) from error
     shoe = None
+    if keep is not None and replay is None:
+        raise CommandError("--keep goes with --replay SEED:SHOE: a campaign leaves no journals")
     if replay is not None:
         if workers is not None:
             raise CommandError("--replay plays in one process: no --workers")
@@ -76,6 +82,8 @@ def campaign(
     elif seed is None:
         seed = str(SystemRandom().randrange(10**9))
         print(f"cutcard: seed {seed}", file=sys.stderr, flush=True)
+    if keep is not None:
+        _make_empty(keep)
     wanted = run.Campaign(_seed(seed), count, chosen)
     clock = SystemClock()
     begun, progress = clock.now(), _Progress(clock.now, wanted)
@@ -85,7 +93,7 @@ def campaign(
                 summary = play(wanted, processes, progress)
             else:
                 with journals() as directory:
-                    summary = run.block(wanted, *wanted.block_of(shoe), directory)
+                    summary = run.block(wanted, *wanted.block_of(shoe), directory, keep)
             run.shrink(wanted, summary, progress.tell)
             progress.end()
     except MachineFailed as error:
@@ -93,14 +101,27 @@ def campaign(
         raise _Lost(str(error)) from error
     except KeyboardInterrupt:
         progress.end()
-        print("cutcard: stopped; nothing is left behind", file=sys.stderr)
+        left = "nothing is left behind" if keep is None else f"what is there of it is in {keep}"
+        print(f"cutcard: stopped; {left}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     with suppress(BrokenPipeError):  # the verdict is the same when nobody reads it
         if as_json:
             print(json.dumps(summary.as_json(wanted.seed, chosen)), flush=True)
         else:
-            print(summary.as_text(wanted.seed, clock.now() - begun, chosen), flush=True)
+            look = [] if keep is None else [kept.as_text(keep)]
+            print("\n\n".join([summary.as_text(wanted.seed, clock.now() - begun, chosen), *look]), flush=True)
     raise typer.Exit(FINE if summary.clean else FOUND)
+
+
+def _make_empty(keep: Path) -> None:
+    """A new directory, or one that is empty."""
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        left = next(keep.iterdir(), None)
+    except OSError as error:
+        raise CommandError(f"--keep {keep}: {error.strerror}") from error
+    if left is not None:
+        raise CommandError(f"--keep {keep}: {left.name} is in it; name a new or an empty directory")
 
 
 def _cores() -> int:

@@ -18,6 +18,7 @@ import simulators
 from simulators.faults import script
 from simulators.rig.campaign import plan as plans
 from simulators.rig.campaign.journals import MachineFailed, journals
+from simulators.rig.campaign.kept import Kept
 from simulators.rig.campaign.listening import Listening
 from simulators.rig.campaign.result import Failure, Outcome, Plan
 from simulators.rig.campaign.shrink import shortest
@@ -64,11 +65,11 @@ def end_of_block(shoe: int) -> int:
     return shoe + -shoe % BLOCK
 
 
-def block(campaign: Campaign, first: int, last: int, directory: Path) -> Summary:
-    """Play shoes `first` to `last`."""
+def block(campaign: Campaign, first: int, last: int, directory: Path, keep: Path | None = None) -> Summary:
+    """Play shoes `first` to `last`; the files of each table stay in `keep`, if they are to."""
     summary, shoe = Summary(), first
     while shoe <= last:
-        outcome = play(campaign.plan(shoe, last), directory)
+        outcome = play(campaign.plan(shoe, last), directory, keep)
         begun = min(max(outcome.shoes, 1), last - shoe + 1)
         found = [
             Found(
@@ -90,8 +91,8 @@ def block(campaign: Campaign, first: int, last: int, directory: Path) -> Summary
     return summary
 
 
-def play(plan: Plan, directory: Path) -> Outcome:
-    """One table, its files removed afterwards. What nobody caught is a failure like any other.
+def play(plan: Plan, directory: Path, keep: Path | None = None) -> Outcome:
+    """One table, whose files go afterwards, or stay in `keep`. An error that nobody caught is a failure, too.
 
     Raises MachineFailed when journals find no room any more: no table is to blame for that.
     """
@@ -99,7 +100,9 @@ def play(plan: Plan, directory: Path) -> Outcome:
     try:
         home.mkdir()
         try:
-            outcome = (Listening(plan) if plan.rules is None else Table(plan, home)).play()
+            outcome = _opened(plan, home, keep).play()
+        except MachineFailed:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is: the campaign goes on, and tells it
             outcome = Outcome(1, failures=[Failure(plan.first, _crash(error, home))])
         if outcome.failures:
@@ -111,6 +114,12 @@ def play(plan: Plan, directory: Path) -> Outcome:
     finally:
         shutil.rmtree(home, ignore_errors=True)
     return outcome
+
+
+def _opened(plan: Plan, home: Path, keep: Path | None) -> Listening | Table:
+    if plan.rules is None:
+        return Listening(plan)
+    return Table(plan, home) if keep is None else Kept(plan, home, keep / f"shoe-{plan.first}")
 
 
 def _crash(error: Exception, home: Path) -> str:

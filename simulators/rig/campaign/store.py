@@ -103,10 +103,10 @@ class DiskStore:
         self._move(self._torn(wal, least_left(wal, shm, in_doubt=bool(self.in_doubt))))
 
     def close(self) -> None:
-        """Nothing is left behind."""
-        self._close()
-        shutil.rmtree(self._home, ignore_errors=True)
-        self.key.unlink(missing_ok=True)
+        """The daemon is at its end; the files stay until `directory` goes."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
 
     @property
     def _wal(self) -> Path:
@@ -133,13 +133,8 @@ class DiskStore:
             self._wal.write_bytes(wal)
         if (old / self._shm.name).exists() and self._random.random() < 0.5:
             shutil.copyfile(old / self._shm.name, self._shm)
-        self._close()
+        self.close()
         shutil.rmtree(old)
-
-    def _close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
 
 
 def disk_full() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from controller.log import where
+from controller.log import Log, where
 from controller.service import Commander
 from controller.table.inputs import Hour
 from simulators.faults.script import Director, Step
@@ -55,8 +55,7 @@ class Gone(BaseException):
 class Table:
     """One table of a plan; its files lie in `directory`, which is the caller's."""
 
-    def __init__(self, plan: Plan, directory: Path) -> None:
-        assert plan.rules is not None, "a device that nobody plays at has no table"
+    def __init__(self, plan: Plan, directory: Path, log: Log | None = None) -> None:
         self.plan = plan
         self._random = Random(f"{plan.seed}/table")
         self._own = [step for step in plan.steps if step.device in (DAEMON, POWER, DEALER)]
@@ -71,7 +70,7 @@ class Table:
         assert plan.rules is not None, "a shoe alone is no table"
         self.world = Stepped(
             plan.rules, plan.seed, plan.shoes,
-            shoe=plan.shoe, store=self.store, line=self._line, devices=self._watched,
+            shoe=plan.shoe, log=log, store=self.store, line=self._line, devices=self._watched,
         )  # fmt: skip
         self.people = People(Random(f"{plan.seed}/people"))
         self.judge = Judge(self.world, self.store, self.struck, plan.first)
