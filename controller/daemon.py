@@ -268,11 +268,11 @@ class Controller:
     def _check_owners(self) -> None:
         """The watchdog: fed when every owner thread has turned since the last check, then all are woken."""
         period = self._notifier.watchdog_s
-        if period is None:
+        if period is None or self._stopping:
             return
         now = {name: port.turns for name, port in self.ports.items()} | {"control": self._control_beats}
         silent = [name for name, count in now.items() if self._seen.get(name, -1) >= count]
-        if not silent and not self._stopping:
+        if not silent:
             self._notifier.tell("WATCHDOG=1")
         elif self._seen:
             self._log.error("no sign of life", threads=silent)

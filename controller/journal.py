@@ -155,13 +155,6 @@ class Journal(ChainedLog):
         self._seq, self._hash = chain.seq, chain.hash
         return boots
 
-    def wal_bytes(self) -> int:
-        """Size of the write-ahead log; far above 4 MiB means that a reader pins it: raise an alarm."""
-        try:
-            return self._path.with_name(self._path.name + "-wal").stat().st_size
-        except FileNotFoundError:
-            return 0
-
     def close(self) -> None:
         """Move the WAL into the file and free the lock. Safe to call twice."""
         with suppress(sqlite3.Error):  # facts are safe in the WAL as well; ProgrammingError: closed before

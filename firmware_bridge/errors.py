@@ -1,5 +1,6 @@
 """What the caller must do: one error class an action (docs/architecture.md, "Errors").
 
+What became of a command is no error: `firmware_bridge.link` has its outcomes.
 Each message is a sentence for people: what happened, what it means, what to do next.
 """
 
@@ -8,10 +9,6 @@ from __future__ import annotations
 
 class BridgeError(Exception):
     """Base of every error that leaves the bridge; nothing else may escape a transport."""
-
-
-class Timeout(BridgeError):
-    """Nothing came before the deadline: the link may be fine, ask for the state, assume nothing."""
 
 
 class LinkLost(BridgeError):
@@ -32,18 +29,6 @@ class Absent(BridgeError):
 
 class Stalled(BridgeError):
     """A USB endpoint is halted: clear the halt once, then treat it as lost."""
-
-
-class ProtocolViolation(BridgeError):
-    """Bytes that make no sense: resynchronise and count."""
-
-
-class Refused(BridgeError):
-    """The device said no; never retried blindly. `code` is the device's own."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class WrongDevice(BridgeError):

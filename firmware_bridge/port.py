@@ -94,7 +94,6 @@ class Health:
 
     state: str
     last_frame: float | None
-    last_error: str | None
     hint: str | None = None
     heard: bool = False
 
@@ -154,7 +153,7 @@ class Port:
     def health(self) -> Health:
         state = "dead" if self._dead else "open" if self._open else "waiting"
         hint = MUTE if self._open and self._mute_bytes >= MUTE_BYTES else None
-        return Health(state, self._last_frame, self._last_error, hint, self._heard)
+        return Health(state, self._last_frame, hint, self._heard)
 
     def _request(self, request: _Command | int) -> None:
         self._requests.append(request)

@@ -175,7 +175,7 @@ def ask(path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
             raise NoDaemon(f"the daemon at {path} gave no answer in {ANSWER_S:.0f} s: see its log") from None
         except OSError as error:
             raise NoDaemon(
-                f"no daemon answers at {path} ({error.strerror}); start `cutcard run TABLE.toml`"
+                f"no daemon answers at {path} ({error.strerror or error}); start `cutcard run TABLE.toml`"
             ) from None
     if not line.endswith(b"\n"):
         raise NoDaemon(f"the daemon at {path} went away before it answered; repeat with the same --id")

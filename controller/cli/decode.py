@@ -30,9 +30,9 @@ Options = Annotated[
     ),
 ]
 CHUNK = 65536
+"""Bytes that a driver is given at once at the most, also of a capture whose packets are longer."""
 HEX_LIMIT = 64 << 20
 """Bytes of hex text, which is read whole."""
-"""Bytes that a driver is given at once at the most, also of a capture whose packets are longer."""
 STEP_S = 0.002
 """Bytes without times go to the driver in steps of at most so many seconds of its line."""
 BITS_PER_BYTE = 10

@@ -30,7 +30,6 @@ class RefusedByTable(CommandError):
 CODES = {
     "firmware_bridge.errors.BadUri": USAGE,
     "firmware_bridge.capture.pcapng.CaptureError": USAGE,
-    "firmware_bridge.errors.Refused": REFUSED,
     "firmware_bridge.errors.BridgeError": DEVICE,
     "firmware_bridge.firmware.image.BadImage": USAGE,
     "devices.registry.DriverError": USAGE,

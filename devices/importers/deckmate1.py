@@ -17,7 +17,6 @@ CYCLES_WENT_BACK, NAME_NOT_KNOWN, UNREADABLE = "cycles_went_back", "name_not_kno
 LINE_END_MISSING = "line_end_missing"
 """Notes: what looks wrong about a record."""
 
-_BANNER = "shufflemasterdeckmateshuffler"
 _TITLE = "deckmateshufflerhistorylog"
 _SETTINGS = {
     "currentgripperoffset": "current_gripper_offset",
@@ -36,7 +35,7 @@ _TOTALS = {
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _UNPRINTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SEPARATOR = r"[\s.:=]*"
-_BANNER_TEXT = re.compile(r"SHUFFLE\s*MASTER\s*DECK\s*MATE\s*SHUFFLER\W*", re.IGNORECASE)
+_BANNER = re.compile(r"SHUFFLE\s*MASTER\s*DECK\s*MATE\s*SHUFFLER\W*", re.IGNORECASE)
 _SERIAL = re.compile(rf"serial\s*(?:number|no){_SEPARATOR}(.*)", re.IGNORECASE)
 _REPORT = re.compile(r"report\s*([TD])\s*[.:=]+\s*(.*)", re.IGNORECASE)
 _NUMBER = re.compile(rf"([a-z][a-z ./-]*?){_SEPARATOR}(-?\d{{1,18}})", re.IGNORECASE)
@@ -111,7 +110,7 @@ def count_lines(text: str) -> int:
 def _records(number: int, raw: str) -> Iterator[Record]:
     """A line is one record; more when a banner stands before it, or where ends of lines are missing."""
     text = _UNPRINTED.sub("", raw).strip()
-    if found := _BANNER_TEXT.search(text):
+    if found := _BANNER.search(text):
         yield Record(number, "banner", raw)
         text = text[found.end() :].strip()
     if text:

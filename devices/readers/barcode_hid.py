@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from devices.base import Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup, choice
 from devices.events import RANKS, RAW_LIMIT, CardDrawn, FrameRejected, GapPossible, LinkDown, LinkUp
+from devices.talker import TakesNoCommand
 from firmware_bridge.framing.boot_keyboard import SIZE, Decoder, Report
-from firmware_bridge.link import Complete, NotSent
 
 _SUITS = {"1": "S", "2": "H", "3": "C", "4": "D"}
 CARDS: Mapping[str, str] = {
@@ -155,12 +154,8 @@ class BarcodeHid:
         ]
 
 
-class BarcodeHidControlled(BarcodeHid):
-    """The command form, of a device without commands."""
-
-    def command(self, call_id: str, name: str, args: Mapping[str, Any], now: float) -> Sequence[DriverOutput]:
-        del args, now
-        return [Complete(call_id, NotSent(f"a barcode reader takes no commands, and no {name!r} either"))]
+class BarcodeHidControlled(TakesNoCommand, BarcodeHid):
+    """The command form of a reader that takes none."""
 
 
 def _gap(setup: Setup) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from devices.base import CommandSpec, Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup
+from devices.base import CommandSpec, Counters, DriverOutput, DriverSpec, Maker, Setup, choice
 from devices.events import (
     AlignmentRequired,
     CardDrawn,
@@ -58,6 +58,7 @@ _BCC = "02"
 UNASKED = "answer to no command"
 """Reason of rejected bytes that are answers and nothing else."""
 R_READINGS = ("next_round", "redeal")
+BCC_RANGES = ("auto", "true", "false")
 OPTIONS = {
     "seq_profile": f"sequence alphabet: {', '.join(PROFILES)} (default learn)",
     "r_reading": "what telegram R means: next_round (default) or redeal",
@@ -78,9 +79,9 @@ class AngelEye:
         self._decoder = Decoder()
         self._host = Decoder()  # of what the host sent, where a capture tells it apart
         self._repeats = Repeats()
-        self._sequence = SequenceRule(_option(setup, "seq_profile", PROFILES, "learn"))
-        self._hand = Hand(redeal=_option(setup, "r_reading", R_READINGS, "next_round") == "redeal")
-        self._bcc = _option(setup, "bcc_includes_stx", ("true", "false", "auto"), "auto")
+        self._sequence = SequenceRule(choice(setup, "seq_profile", PROFILES))
+        self._hand = Hand(redeal=choice(setup, "r_reading", R_READINGS) == "redeal")
+        self._bcc = choice(setup, "bcc_includes_stx", BCC_RANGES)
         self._stray = GarbageRun()
         self._seen_until: float | None = None
         self._settle_at: float | None = None
@@ -364,13 +365,6 @@ def _words(name: str, args: Mapping[str, Any]) -> tuple[str, int]:
     if not (text.isascii() and text.isdigit() and int(text) <= 99):
         raise ValueError(f"clear-fault takes an error number from 00 to 99, not {text!r}")
     return "EC", int(text)
-
-
-def _option(setup: Setup, name: str, allowed: tuple[str, ...], default: str) -> str:
-    value = str(setup.options.get(name, default)).lower()
-    if value not in allowed:
-        raise OptionError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
-    return value
 
 
 SPEC = DriverSpec(

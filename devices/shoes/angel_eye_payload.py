@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devices.events import (
+    RANKS,
     CardDrawn,
     CardReassigned,
     CutCard,
@@ -19,11 +20,12 @@ from devices.events import (
     SessionStarted,
     Standby,
 )
+from firmware_bridge.framing.angel_eye import DATA_LENGTH
 
 _TARGETS = {0: "player", 1: "banker", 2: "burn", 4: "first_card", 5: "burn_count"}
 _MODES = {0: "lock_mode", 1: "error_mode", 2: "setting_mode"}
 _SUITS = {1: "D", 2: "C", 3: "S", 4: "H"}
-_RANKS = dict(enumerate("A23456789TJQK", start=1))
+_RANKS = dict(enumerate(RANKS, start=1))
 _OUTCOMES = {1: "player", 2: "tie", 4: "banker", 7: "forced_quit"}
 
 FAULTS = {
@@ -70,9 +72,9 @@ def fault_name(code: int) -> str:
 
 def parse(code: str, data: bytes) -> Payload:
     """The event a telegram stands for; a clear bit 7 is a diagnostic, not an error. Raises BadPayload."""
-    if code not in _LENGTHS:
+    if code not in DATA_LENGTH:
         raise BadPayload("unknown code")
-    if len(data) != _LENGTHS[code]:
+    if len(data) != DATA_LENGTH[code]:
         raise BadPayload("bad length")
     if code == "M":
         return _preset(data)
@@ -100,9 +102,6 @@ def parse(code: str, data: bytes) -> Payload:
             return Payload(FaultCleared, {"code": str(values[0]), "name": fault_name(values[0])}, diag)
         case _:
             return Payload(LockChanged, {"locked": bool(values[0] & 1)}, diag)
-
-
-_LENGTHS = {"S": 0, "P": 0, "C": 0, "D": 2, "d": 2, "R": 2, "G": 1, "E": 1, "e": 1, "L": 1, "M": 6}
 
 
 def _place(value: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 
 ALPHABETS = {"digits19": "123456789", "digits09": "0123456789", "hex": "0123456789ABCDEF"}
-PROFILES = (*ALPHABETS, "free", "learn")
+PROFILES = ("learn", *ALPHABETS, "free")
 REPEAT_WINDOW = 0.4
 """Seconds for which a telegram is remembered."""
 REMEMBERED = 4

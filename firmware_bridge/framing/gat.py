@@ -16,7 +16,6 @@ SQ, LASQ, LARQ, IACQ = 0x01, 0x02, 0x03, 0x04
 SR, LASR, LARR, IACR = 0x81, 0x82, 0x83, 0x84
 OVERHEAD = 4
 """Code, length and two check bytes."""
-DATA_LIMIT = 251
 LENGTHS = {
     SQ: (4, 4), LASQ: (4, 4), LARQ: (7, 7), IACQ: (5, 255), SR: (8, 8), LASR: (9, 9), LARR: (7, 255),
     IACR: (5, 5),

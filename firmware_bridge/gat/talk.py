@@ -22,12 +22,11 @@ class Talk:
     """Runs one query at a time over one line; its end is a Complete with the query's name.
 
     Most answers carry no number, so they are counted against the requests: `foreign` are those to somebody
-    else's, and requests that are not ours; `repeats` are copies of an answer. `misnumbered` are frames of
-    a report with another number than was asked for.
+    else's, and requests that are not ours; `repeats` are copies of an answer.
     """
 
     def __init__(self) -> None:
-        self.foreign = self.repeats = self.misnumbered = self.retries = 0
+        self.foreign = self.repeats = self.retries = 0
         self._link = link.Link(window=1)
         self._name: str | None = None
         self._query: Query | None = None
@@ -58,11 +57,9 @@ class Talk:
         self._count(frame, now)
         key: Hashable = frame.code
         if isinstance(message, Part):
-            wanted = self._link.pending[0].submit.key if self._link.pending else None
             key = (frame.code, message.number)
-            if message.error and wanted is not None:
-                key = wanted  # it may come without the number
-            self.misnumbered += wanted is not None and key != wanted
+            if message.error and self._link.pending:
+                key = self._link.pending[0].submit.key  # it may come without the number
         return self._step(link.Received(key, Done({"message": message})), now)
 
     def _count(self, frame: Frame, now: float) -> None:

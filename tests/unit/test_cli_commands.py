@@ -122,9 +122,7 @@ def test_exit_codes_are_the_contracts() -> None:
         errors.Absent("x"): 3,
         errors.Busy("x"): 3,
         errors.Denied("x"): 3,
-        errors.Timeout("x"): 3,
         errors.WrongDevice("x"): 3,
-        errors.Refused("x", "7"): 4,
         ConfigInvalid("t", []): 2,
         FileNotFoundError(2, "No such file", "x"): 2,
         exits.NoDaemon("x"): 3,
@@ -333,6 +331,8 @@ def test_finding_the_socket(
     file.write_text('[table]\nid = "T2"\nno_such_key = 1\n')
     dead = cutcard("--config", file, "status")
     assert (dead.code, "no daemon answers at" in dead.err) == (3, True)
+    long = cutcard("status", "--socket", "/tmp/" + 120 * "x")
+    assert (long.code, "(AF_UNIX path too long)" in long.err) == (3, True)
     file.write_text(f'[service]\nsocket = "{at}"\n')
     assert cutcard("--config", file, "status").code == 0
     file.write_text("[table]\n")

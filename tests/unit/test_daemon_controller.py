@@ -10,6 +10,7 @@ import time as time_module
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ class FakePort:
         self.acked.append(n)
 
     def health(self) -> Health:
-        return Health("open", self.last_frame, None)
+        return Health("open", self.last_frame)
 
 
 class Clock(VirtualClock):
@@ -213,6 +214,18 @@ def test_the_watchdog_is_fed_only_after_every_thread_turned(desk: Desk) -> None:
     turn_all()
     assert desk.pass_time(5.1) == ["WATCHDOG=1"]
     assert ports["shoe"].acked == [0] * 5, "every check wakes the owner threads"
+
+
+def test_a_stop_blames_no_thread_for_its_silence(desk: Desk) -> None:
+    said: list[str] = []
+    known = {"info": lambda *_, **__: None, "error": lambda event, **_: said.append(event)}
+    desk.controller._log = SimpleNamespace(**known)  # type: ignore[assignment]
+    desk.controller._check_owners()
+    desk.controller.stop()
+    desk.turn()
+    assert desk.told() == ["WATCHDOG=1"]
+    assert desk.pass_time(5.1) == []
+    assert said == []
 
 
 @pytest.fixture

@@ -211,6 +211,6 @@ def test_it_takes_no_commands_and_serves_no_table():
     driver = SPEC.controlled(Setup("reader", Random(1), packets=True))
     driver.start(0.0)
     (end,) = driver.command("c", "peek", {}, 1.0)
-    assert end == Complete("c", NotSent("a barcode reader takes no commands, and no 'peek' either"))
+    assert end == Complete("c", NotSent("this device takes no commands"))
     assert (SPEC.role, SPEC.games, SPEC.commands, SPEC.polled) == ("reader", frozenset(), (), False)
     assert "whose card" in SPEC.unfit

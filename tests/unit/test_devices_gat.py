@@ -319,7 +319,7 @@ def test_wrong_numbers_for_ever_are_no_report() -> None:
     end = ask(line)
     assert isinstance(end, Unknown)
     assert end.reason.startswith("frame 1 of the report did not come")
-    assert line.driver._talk.misnumbered == 3
+    assert [request[4] for request in asked(line, 3)] == [1, 1, 1]
 
 
 def test_an_error_in_the_place_of_a_frame_is_a_refusal() -> None:

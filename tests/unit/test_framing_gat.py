@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firmware_bridge.framing import Garbage
-from firmware_bridge.framing.gat import DATA_LIMIT, IACQ, LARR, Decoder, Frame, encode
+from firmware_bridge.framing.gat import IACQ, LARR, Decoder, Frame, encode
 from firmware_bridge.gat import messages as gat
 from simulators.wire import gat as device
 
@@ -71,9 +71,8 @@ def test_seconds_have_no_sign():
 
 @pytest.mark.rule("R-73")
 def test_the_longest_frame_and_one_more_byte():
-    assert DATA_LIMIT == 251
-    assert len(encode(LARR, bytes(DATA_LIMIT))) == 255
-    assert decode(encode(LARR, bytes(DATA_LIMIT)))[0].data == bytes(DATA_LIMIT)
+    assert len(encode(LARR, bytes(251))) == 255
+    assert decode(encode(LARR, bytes(251)))[0].data == bytes(251)
     for code, data in ((LARR, bytes(252)), (IACQ, b""), (0x85, b"x"), (0x81, b"12345")):
         with pytest.raises(ValueError, match="bytes, not"):
             encode(code, data)
