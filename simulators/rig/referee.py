@@ -41,8 +41,8 @@ class Referee:
 
     `alternates`: no batch may be in two shoes in a row. `cuts`: each is cut. `goes_on`: the rack that was
     shuffled in a round is dealt to its end, where elsewhere it finishes that round alone (R-35, casino nights
-    apart). What is `excused` is no violation. `drawn_to` is where each card went; `counts` is how often the
-    controller's belief was compared.
+    apart). A kind that is `excused` when it comes is no violation. `drawn_to` is where each card went;
+    `counts` is how often the controller's belief was compared.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Referee:
         self.counts = 0
         self.drawn_to: list[Laid] = []
         self.moment: Callable[[], int] = lambda: 0
-        self.excused: Callable[[str, str], bool] = lambda _kind, _detail: False
+        self.excused: Callable[[str], bool] = lambda _kind: False
         self._world = world
         self._batch_of = batch_of
         self._plays_first_card, self._alternates, self._burn = plays_first_card, alternates, burn
@@ -78,7 +78,7 @@ class Referee:
         self._looked = False
 
     def violation(self, kind: str, detail: str) -> None:
-        if self.excused(kind, detail):
+        if self.excused(kind):
             return
         key = (len(self.shoes), kind)
         if key not in self._told:

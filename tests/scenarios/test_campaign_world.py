@@ -123,6 +123,7 @@ def test_the_service_that_fails_on_an_input_is_a_failure(
 ) -> None:
     broken = table(directory)
     monkeypatch.setattr(broken, "_restart", lambda _gone: setattr(broken, "_ended", True))
+    broken._struck["disk_full"] = 1  # that was another time
     broken.world.service.stopped = "the rules failed on an input"
     outcome = broken.play()
     assert outcome.failures[0].what == "crashed: the rules failed on an input"

@@ -1,4 +1,4 @@
-"""What the judge of a table excuses, and why; and the facts and faults by which the controller owns up."""
+"""What the judge of a table may excuse, and why; and the facts and faults by which the controller owns up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Excuse:
     """What is excused once one of `faults` struck, until each batch was counted again.
 
     One of `codes` must be latched for it, where there are any: at once, or (`by_count`) by the next count;
-    `by_kind`: by the next one that reads the cards.
+    `by_reading`: by the next one that reads the cards.
     """
 
     kinds: tuple[str, ...]
@@ -18,7 +18,7 @@ class Excuse:
     codes: tuple[str, ...]
     why: str
     by_count: bool = False
-    by_kind: bool = False
+    by_reading: bool = False
 
 
 STRANGER = ("mixed batches", "unshuffled", "uncut")
@@ -48,7 +48,7 @@ EXCUSES = (
         ("too_many_copies", "wrong_composition"),
         "a strange card in place of another is known where cards are read, at the latest by a shuffler",
         by_count=True,
-        by_kind=True,
+        by_reading=True,
     ),
     Excuse(
         STRANGER,
@@ -98,7 +98,7 @@ EXCUSES = (
         "until the dealer tells what he left out, his second card is taken for another one",
     ),
 )
-COUNTS = {"collect_rack": "batch", "count_batch": "batch", "batch_proved": "batch"}
+COUNTS = frozenset({"collect_rack", "count_batch", "batch_proved"})
 """Facts with which a whole batch was counted: what was hidden until then must be known now."""
 COUNTED_WRONG = frozenset(
     (

@@ -63,11 +63,12 @@ class Table:
         self._director = Director(self._strike)
         self._traps = Traps()
         self._fuse: int | None = None
+        self._full = False
         self._jump = self._ahead = 0.0
         self._dies: float | None = None
         self._lines: dict[str, Line] = {}
         self.store = DiskStore(directory, Random(f"{plan.seed}/disk"))
-        assert plan.rules is not None, "a shoe alone is no table"
+        assert plan.rules is not None, "a shoe alone has no table"
         self.world = Stepped(
             plan.rules, plan.seed, plan.shoes,
             shoe=plan.shoe, log=log, store=self.store, line=self._line, devices=self._watched,
@@ -175,6 +176,7 @@ class Table:
         if self._springs("crash_before_commit"):
             raise Gone
         if self._springs("disk_full"):
+            self._full = True
             disk_full()
 
     def _after_commit(self) -> None:
@@ -247,7 +249,7 @@ class Table:
             self._cards += 1
             self._director.card()
         if world.service.stopped is not None:
-            if not self._struck["disk_full"]:
+            if not self._full:
                 self.judge.failed(f"crashed: {world.service.stopped}")
             raise Gone
         if world.felt.referee.counts != self._counts:
@@ -280,6 +282,7 @@ class Table:
         while True:
             before, in_doubt = world.service.state, self.store.in_doubt
             self.restarts += 1
+            self._full = False
             self.judge.take(self.store.take())
             world.crash()
             if gone.power is not None:
