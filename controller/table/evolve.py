@@ -22,6 +22,7 @@ from controller.table import (
     side_wagers,
     stacks,
     stub,
+    swap,
 )
 from controller.table.changes import (
     move,
@@ -191,26 +192,6 @@ def _clear(state: TableState, data: Data) -> TableState:
 # --- the shuffler ---
 
 
-def _load_shuffler(state: TableState, data: Data) -> TableState:
-    batch: str = data["batch"]
-    for place in (Place.RACK, Place.IN_HAND):
-        state = move(state, batch, state.batches[batch].at(place), place, Place.SHUFFLER)
-    state = with_batch(state, batch, proof=None, cut=False)
-    surplus = max(0, state.shuffler.surplus - state.batches[batch].at(Place.SHUFFLER))
-    return with_shuffler(state, batch=batch, stage=Cycle.NONE, token=None, surplus=surplus)
-
-
-def _start_shuffle(state: TableState, data: Data) -> TableState:
-    shuffler = state.shuffler
-    return with_shuffler(
-        state,
-        stage=Cycle.CHECKING,
-        token=data["token"],
-        shuffles=shuffler.shuffles + 1,
-        started_us=None,
-    )
-
-
 def _shuffler_checked(state: TableState, data: Data) -> TableState:
     return with_shuffler(state, stage=Cycle.STARTING, counter=data["counter"])
 
@@ -257,38 +238,7 @@ def _batch_released(state: TableState, data: Data) -> TableState:
     return replace(state, shuffler=shuffler, cutter=None, declined=())
 
 
-# --- the cut and the shoe ---
-
-
-def _offer_cut(state: TableState, data: Data) -> TableState:
-    if data["refused"]:
-        return replace(state, declined=(*state.declined, data["to"]))
-    return replace(state, cutter=data["to"])
-
-
-def _cut(state: TableState, data: Data) -> TableState:
-    return with_batch(state, data["batch"], cut=True)
-
-
-def _recut(state: TableState, data: Data) -> TableState:
-    return replace(with_batch(state, data["batch"], cut=False), cutter=None, declined=())
-
-
-def _load_shoe(state: TableState, data: Data) -> TableState:
-    if state.phase is Phase.RESHUFFLE_LOAD:
-        return dry_shoe.loaded_again(state, data)
-    batch: str = data["batch"]
-    state = move(state, batch, state.batches[batch].at(Place.IN_HAND), Place.IN_HAND, Place.SHOE)
-    state = with_batch(state, batch, proof=None, cut=False)
-    shoe = Shoe(
-        batch=batch,
-        last_batch=batch,
-        number=state.shoe.number + (0 if data.get("again") else 1),
-        first_fact=state.seq,
-        empty=False,
-        loading=True,
-    )
-    return replace(state, shoe=shoe, cutter=None, declined=(), last_boxes=())
+# --- the shoe ---
 
 
 def _card_drawn(state: TableState, data: Data) -> TableState:
@@ -408,9 +358,6 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "fault_latched": _fault_latched,
     "fault_again": _fault_again,
     "clear": _clear,
-    "load_shuffler": _load_shuffler,
-    "start_shuffle": _start_shuffle,
-    "take_from_shuffler": lambda state, data: with_shuffler(state, letting_out=True),
     "shuffler_checked": _shuffler_checked,
     "start_failed": _start_failed,
     "surplus_seen": _surplus,
@@ -421,11 +368,6 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "batch_voided": _batch_voided,
     "batch_released": _batch_released,
     "batch_lifted": _batch_released,
-    "offer_cut": _offer_cut,
-    "cut": _cut,
-    "recut": _recut,
-    "load_shoe": _load_shoe,
-    "take_in_hand": _load_shoe,
     "card_drawn": _card_drawn,
     "lock_changed": lambda state, data: locks.told(state, data["device"], data),
     "lid": _lid,
@@ -437,6 +379,7 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     "round_settled": _round_settled,
     "shuffle_now": _shuffle_now,
     "collect_rack": _collect_rack,
+    **swap.APPLY,
     **by_eye.APPLY,
     **opening.APPLY,
     **daily.APPLY,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any
 
 from controller.table import (
     args,
     by_eye,
-    by_hand,
     closing,
     continuous,
     cutting_card,
@@ -24,250 +22,23 @@ from controller.table import (
     side_wagers,
     stacks,
     stub,
+    swap,
 )
 from controller.table.args import Judge, Judged
 from controller.table.cards import count_of
-from controller.table.draft import no_cut
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import CardDown, TableRules
-from controller.table.round import DEALER, SUPERVISOR, box, cutters
+from controller.table.round import DEALER, box
 from controller.table.state import Batch, Closing, Cycle, Fault, Place, Shuffled, TableState
 from devices.events import Sense
-
-ROUND_CUT = "13:69F-14.5(a)-(b)"
-"""One deck a round: the dealer lifts at least ten cards off and lays the rest upon them (R-56)."""
 
 # --- one judge an event: the fact's data, or a refusal ---
 
 
 def no_args(rules: TableRules, state: TableState, tap: OperatorEvent) -> dict[str, Any]:
     return {}
-
-
-def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch = args.batch(rules, tap.args)
-    held = state.batches[batch]
-    inside = state.batch_at(Place.SHUFFLER)
-    if out := closing.out_of_service(rules, state) or continuous.in_use(rules, state):
-        return out
-    if inside is not None:
-        return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
-    if state.shuffler.surplus not in (0, rules.batch_size):  # a whole batch was put in before it was told
-        why = f"{count_of(state.shuffler.surplus, 'are')} in the shuffler: take them out"
-        return Refusal("shuffler_not_empty", why, "13:69F-2.2(d)3")
-    if held.unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
-    unprepared = opening.not_prepared(held)
-    if unprepared is not None:
-        return unprepared
-    if opening.waits_for_cut(rules, state, batch):
-        instead = "" if rules.alone else "; load the other batch"
-        return Refusal("batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut{instead}")
-    if opening.out_of_turn(rules, state, batch):
-        return _alternation(batch)
-    outside = held.at(Place.IN_HAND) + held.at(Place.RACK)
-    if state.shoe.batch == batch or outside != rules.batch_size:
-        return Refusal(
-            "batch_not_whole",
-            f"only {outside} of {rules.batch_size} cards of batch {batch} are in hand or in the rack",
-            "13:69F-2.2(d)",
-        )
-    return {"batch": batch}
-
-
-def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    shuffler = state.shuffler
-    if out := closing.out_of_service(rules, state):
-        return out
-    if shuffler.batch is None:
-        return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
-    if shuffler.stage is not Cycle.NONE:
-        return Refusal("shuffler_busy", f"the cycle on batch {shuffler.batch} is {shuffler.stage.value}")
-    held = state.batches[shuffler.batch]
-    if held.unfit:
-        return Refusal("batch_unfit", f"batch {held.id} is out of play: {FAULTS[held.unfit].text}")
-    if held.at(Place.SHUFFLER) != rules.batch_size:
-        return Refusal(
-            "batch_not_whole",
-            f"only {held.at(Place.SHUFFLER)} of {rules.batch_size} cards of batch {held.id} are inside: "
-            "take them out and load the whole batch",
-            "13:69F-2.2(d)",
-        )
-    if state.silent(rules.shuffler):
-        return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
-    if asked := [p.name for p in state.pending.values() if p.device == rules.shuffler]:
-        return Refusal("shuffler_busy", f"the shuffler has not answered yet: {asked[0]}")
-    token = sha256(f"{rules.table}/{state.boot}/{shuffler.shuffles + 1}".encode()).digest()[:16].hex()
-    return {"batch": held.id, "token": token}
-
-
-def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch = state.shuffler.batch
-    proof = None if batch is None else state.batches[batch].proof
-    token = proof.token if proof else None
-    if out := closing.out_of_service(rules, state):
-        return out
-    if batch is not None and state.unfit_inside:
-        if state.shuffler.stage in (Cycle.CHECKING, Cycle.STARTING, Cycle.RUNNING):
-            return Refusal("shuffler_busy", f"the cycle on batch {batch} is {state.shuffler.stage.value}")
-        token = state.shuffler.token  # the machine's own cycle may be over, whatever is wrong with the cards
-    if batch is None or token is None:
-        return Refusal(
-            "not_shuffled",
-            f"batch {batch} has no completed shuffle" if batch else "no batch is in the shuffler",
-            "13:69F-2.2(d)3",
-        )
-    if state.silent(rules.shuffler):
-        return Refusal("device_absent", "the shuffler does not answer: check its cable and power")
-    if any(p.name == "release" for p in state.pending.values()):
-        return Refusal("shuffler_busy", "the shuffler is letting the batch out")
-    return {"batch": batch, "token": token}
-
-
-def _alternation(batch: str) -> Refusal:
-    return Refusal(
-        "same_batch_twice",
-        f"batch {batch} was in the last shoe: the batches alternate shoe by shoe",
-        "13:69F-2.2(d)4",
-    )
-
-
-def cut_order(rules: TableRules, state: TableState) -> tuple[str, ...]:
-    """Who is offered the cut now, first to last (R-17)."""
-    return cutters(
-        new_game=state.shoe.number == 0,
-        boxes=rules.boxes,
-        appeared_at=state.shoe.cut_at,
-        last_boxes=state.last_boxes,
-        last_cutter=rules.last_cutter,
-    )
-
-
-def _judge_offer_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if rules.per_round:
-        why = "the dealer cuts the deck of each round; it is offered to nobody"
-        return Refusal("dealer_cuts", why, ROUND_CUT, ("cut position=N",))
-    if "box" not in tap.args:
-        raise ValueError("box=NUMBER or box=dealer is missing")
-    last = rules.last_cutter
-    seat = last if tap.args["box"] == last else args.seat(rules, tap.args["box"])
-    refused = args.flag(tap.args, "refused")
-    open_to = [s for s in cut_order(rules, state) if s not in state.declined]
-    anyone = rules.night or (not state.last_boxes and (seat != last or bool(state.declined)))
-    if state.cutter is not None:
-        return Refusal("already_accepted", f"{state.cutter} took the cut", expected=("cut position=N",))
-    stranger = seat in state.declined or (seat not in open_to and not rules.night)
-    if stranger or (seat != open_to[0] and not anyone):
-        return Refusal(
-            "wrong_cutter",
-            f"the cut goes to {open_to[0]}",
-            "13:69F-2.5(e)",
-            (f"offer_cut box={open_to[0].removeprefix('box ')}",),
-        )
-    if refused and seat == last:
-        return Refusal(f"{last}_cuts", f"when nobody accepts, the {last} cuts", "13:69F-2.5(f)")
-    if seat == SUPERVISOR and Role.SUPERVISOR not in tap.roles:
-        return Refusal("not_allowed", "a supervisor takes this cut", "13:69F-2.5(f)")
-    return {"to": seat, "refused": refused}
-
-
-def _judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if state.phase is Phase.RESHUFFLE_CUT:
-        return dry_shoe.judge_cut(rules, state, tap)
-    position, size, least = args.whole(tap.args, "position"), rules.batch_size, rules.least_cut
-    if state.cutter is None and not (rules.per_round or rules.night):
-        offer = next(s for s in cut_order(rules, state) if s not in state.declined)
-        return Refusal(
-            "nobody_cuts",
-            "offer the cut first",
-            "13:69F-2.5(e)",
-            (f"offer_cut box={offer.removeprefix('box ')}",),
-        )
-    if not least <= position <= size - least:
-        return Refusal(
-            "cut_too_near_the_end",
-            f"the cut at {position} leaves fewer than {count_of(least)} on one side: cut again",
-            ROUND_CUT if rules.per_round else "13:69F-2.5(c)",
-            (f"cut position={least}..{size - least}",),
-        )
-    batch = state.taken
-    if batch is None:
-        return Refusal("not_shuffled", "no shuffled batch is in hand", "13:69F-2.5(a)")
-    return {"batch": batch, "by": state.cutter or DEALER, "position": position}
-
-
-def _judge_recut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if state.taken is None:
-        return Refusal("not_shuffled", "no shuffled batch is in hand", "13:69F-2.5(a)")
-    return {"batch": state.taken}
-
-
-def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    behind, least = args.whole(tap.args, "position"), rules.least_behind_cutting_card
-    if not least <= behind < rules.batch_size:
-        return Refusal(
-            "cutting_card_misplaced",
-            f"at least {least} of {rules.batch_size} cards must lie behind the cutting card, not {behind}",
-            "13:69F-2.5(d)",
-            (f"insert_cutting_card position={least}..{rules.batch_size - 1}",),
-        )
-    batch = state.taken
-    if rules.hand_dealt:
-        return {"position": behind, "cutting_cards": rules.cutting_cards}
-    if not rules.double_shoe or batch is None:
-        return {"position": behind}
-    return {"position": behind, "batch": batch, "cutting_card": rules.batch(batch).cutting_card}
-
-
-def _judge_take_in_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if not rules.by_eye:
-        why = "the cards of this table come from its shoe"
-        return Refusal("not_from_hand", why, "13:69F-2.6(a)", ("load_shoe",))
-    return _judge_load(rules, state, tap)
-
-
-def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if rules.by_eye:
-        why = "no shoe of this table tells its cards"
-        return Refusal("no_shoe", why, "13:69F-2.6A(b)", ("take_in_hand",))
-    return _judge_load(rules, state, tap)
-
-
-def _judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if state.phase is Phase.RESHUFFLE_LOAD:
-        return dry_shoe.judge_load(rules, state, tap)
-    batch = args.batch(rules, tap.args)
-    held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
-    again = by_hand.again(rules, state, held)
-    if batch == state.shoe.last_batch and not (again or state.manual or rules.alone):
-        return _alternation(batch)
-    if held.at(Place.IN_HAND) != rules.batch_size:
-        return Refusal("batch_not_in_hand", f"batch {batch} is not in hand")
-    if other is not None and (missing := other.at(Place.SHOE)):
-        why = f"{count_of(missing)} of batch {other.id} never came out of the shoe: replace that batch first"
-        return Refusal("shoe_not_empty", why, "13:69F-2.2(d)5", (f"replace_batch batch={other.id}",))
-    if held.unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
-    if held.proof is None:
-        return Refusal("not_shuffled", f"batch {batch} has no completed shuffle", "13:69F-2.5(a)")
-    if not held.cut and not no_cut(rules, state):
-        return Refusal("not_cut", f"batch {batch} was not cut", "13:69F-2.5(c)")
-    running = state.shuffler.stage in (Cycle.RUNNING, Cycle.PROVED)
-    if (
-        other is not None
-        and not state.manual
-        and (other.at(Place.SHUFFLER) != rules.batch_size or not running)
-    ):
-        return Refusal(
-            "other_batch_not_stored",
-            f"batch {other.id} must be shuffled and stored in the shuffler meanwhile",
-            "13:69F-2.2(d)3",
-        )
-    if state.silent(rules.shoe):
-        return Refusal("device_absent", "the shoe does not answer: check its cable and power")
-    return {"batch": batch, "token": held.proof.token, "again": again}
 
 
 def _judge_bets_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -448,20 +219,12 @@ def cause_gone(rules: TableRules, state: TableState, fault: Fault) -> bool:
 
 
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
-    "load_shuffler": (_judge_load_shuffler, ("batch",)),
-    "start_shuffle": (_judge_start_shuffle, ()),
-    "take_from_shuffler": (_judge_take, ()),
-    "offer_cut": (_judge_offer_cut, ("box", "refused")),
-    "cut": (_judge_cut, ("position",)),
-    "recut": (_judge_recut, ()),
-    "insert_cutting_card": (_judge_insert, ("position",)),
-    "load_shoe": (_judge_load_shoe, ("batch",)),
-    "take_in_hand": (_judge_take_in_hand, ("batch",)),
     "bets_closed": (_judge_bets_closed, ("boxes", "match")),
     "cutting_card_at": (_judge_cutting_card_at, ("box",)),
     "round_settled": (_judge_round_settled, ("cards", "unplayed")),
     "shuffle_now": (_judge_shuffle_now, ()),
     "collect_rack": (_judge_collect, ("gauge", "other_backs", "shoe_empty", "stub")),
+    **swap.JUDGES,
     **by_eye.JUDGES,
     **opening.JUDGES,
     **daily.JUDGES,

@@ -25,6 +25,7 @@ from controller.table import (
     side_wagers,
     stacks,
     stub,
+    swap,
 )
 from controller.table.args import Args, Judged, digest
 from controller.table.cards import count_of
@@ -46,7 +47,7 @@ from controller.table.inputs import (
     Role,
     Trouble,
 )
-from controller.table.judges import JUDGES, cause_gone, cut_order, no_args
+from controller.table.judges import JUDGES, cause_gone, no_args
 from controller.table.phases import IN_ROUND, RESHUFFLING, SHOE_IN_USE, TAPPED_IN, TRANSITIONS, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Fault, Place, TableState
@@ -215,14 +216,6 @@ def _judge_clear(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
 # --- what follows an accepted tap ---
 
 
-def _after_start_shuffle(draft: Draft, before: TableState) -> None:
-    draft.ask_shuffler("settings")
-
-
-def _after_take(draft: Draft, before: TableState) -> None:
-    draft.ask_shuffler("release", {"token": draft.facts[0].data["token"]})
-
-
 def _after_settled(draft: Draft, before: TableState) -> None:
     cards = before.round.cards if before.round else ()
     unseen = [card.seq for card in irregular.shown_at_the_end(before.round, draft.facts[0].data)]
@@ -258,10 +251,9 @@ def _after_collect(draft: Draft, before: TableState) -> None:
 
 
 _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
-    "start_shuffle": _after_start_shuffle,
-    "take_from_shuffler": _after_take,
     "round_settled": _after_settled,
     "collect_rack": _after_collect,
+    **swap.FOLLOW,
     **opening.FOLLOW,
     **daily.FOLLOW,
     **irregular.FOLLOW,
@@ -324,21 +316,14 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return dry_shoe.examples(rules, state, event)
         case "load_shuffler" | "load_shoe" | "take_in_hand" | "reshuffle_by_hand":
             return [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
-        case "offer_cut":
-            seats = [s.removeprefix("box ") for s in cut_order(rules, state) if s not in state.declined]
-            return [(f"box={seats[0]}", {"box": seats[0]})]
         case "drawn_in_error" | "dealer_skipped" | "box_skipped" | "void_round" | "bart_carter":
             return irregular.examples(rules, state, event)
         case _ if event in hands.TAPS:
             return hands.examples(state, event)
         case "cut" if state.phase is Phase.RESHUFFLE_CUT:
             return dry_shoe.examples(rules, state, event)
-        case "cut":
-            least = rules.least_cut
-            return [(f"position={least}..{rules.batch_size - least}", {"position": least})]
-        case "insert_cutting_card":
-            least = rules.least_behind_cutting_card
-            return [(f"position={least}..{rules.batch_size - 1}", {"position": least})]
+        case "offer_cut" | "cut" | "insert_cutting_card":
+            return swap.examples(rules, state, event)
         case "cash_wager" | "cash_converted":
             return side_wagers.examples(rules, state, event)
         case "bets_closed":

@@ -171,7 +171,7 @@ class Table:
         self.event(ev.BatchReleased, "shuffler", count=self.size, inside=0, token=token)
 
     def cut_and_load(self, batch: str, offer: str | None = None) -> None:
-        from controller.table.judges import cut_order
+        from controller.table.swap import cut_order
 
         self.tap("offer_cut", box=offer or cut_order(self.rules, self.state)[0])
         self.tap("cut", position=self.size // 2)

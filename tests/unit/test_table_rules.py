@@ -4,9 +4,9 @@ import pytest
 
 from controller.table.draft import Decision
 from controller.table.inputs import OperatorEvent, Refusal, Role, Trouble
-from controller.table.judges import cut_order
 from controller.table.profiles import FirstCardPolicy
 from controller.table.state import Place
+from controller.table.swap import cut_order
 from controller.table.view import snapshot
 from devices import events as ev
 from firmware_bridge.link import Done, NotSent, Refused, Unknown

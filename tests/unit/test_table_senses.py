@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from controller.table.draft import Decision
-from controller.table.judges import cut_order
 from controller.table.phases import Phase
 from controller.table.profiles import FirstCardPolicy
 from controller.table.rules import expected
 from controller.table.state import Closing, Place
+from controller.table.swap import cut_order
 from controller.table.view import snapshot
 from devices import events as ev
 from devices.events import Sense

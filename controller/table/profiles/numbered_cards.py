@@ -25,7 +25,7 @@ CARDS: tuple[Rule, ...] = (
         code=(
             T + "eligibility:cutting_cards",
             T + "shoe_events:_cutting_card",
-            T + "judges:_judge_insert",
+            T + "swap:_judge_insert",
         ),
         journal=(CHECK, "insert_cutting_card", "cut_card", "fault_latched: extra_cutting_card"),
     ),
@@ -46,7 +46,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "dealt from the hand there must be a shuffler, and one or two decks a set; the sets alternate",
         clause="13:69F-2.2(c)",
-        code=(T + "modes:MODES", T + "judges:_judge_take_in_hand", T + "judges:_judge_load"),
+        code=(T + "modes:MODES", T + "swap:_judge_take_in_hand", T + "swap:_judge_load"),
         journal=(CHECK, "take_in_hand", "cutting_card_at", "collect_rack"),
         switch=Switch(
             "rules.hand_backs_differ",
@@ -76,8 +76,8 @@ CARDS: tuple[Rule, ...] = (
         "place holds both",
         clause="13:69F-2.2(d)3",
         code=(
-            T + "judges:_judge_load",
-            T + "judges:_judge_load_shuffler",
+            T + "swap:_judge_load",
+            T + "swap:_judge_load_shuffler",
             T + "state:Batch",
             T + "closing:judge_mode",
         ),
@@ -93,7 +93,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "strict alternation shoe by shoe, also across restarts",
         clause="13:69F-2.2(d)4",
-        code=(T + "judges:_alternation", T + "judges:_judge_load", T + "state:Shoe"),
+        code=(T + "swap:_alternation", T + "swap:_judge_load", T + "state:Shoe"),
         journal=("load_shoe",),
     ),
     Rule(
@@ -104,7 +104,7 @@ CARDS: tuple[Rule, ...] = (
         code=(
             T + "judges:_judge_collect",
             T + "rules:_after_collect",
-            T + "evolve:_load_shuffler",
+            T + "swap:_load_shuffler",
             T + "by_hand:shuffled",
         ),
         journal=("collect_rack", "load_shuffler", "fault_latched: rack_wrong_back"),
@@ -176,7 +176,7 @@ CARDS: tuple[Rule, ...] = (
         clause="13:69F-2.5(a)",
         code=(
             T + "judges:_judge_shuffle_now",
-            T + "judges:_judge_load",
+            T + "swap:_judge_load",
             T + "by_hand:same_again",
         ),
         journal=("shuffle_now", "start_shuffle", "batch_proved"),
@@ -190,7 +190,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "the cut leaves ten cards or more on either side",
         clause="13:69F-2.5(b)-(c)",
-        code=(T + "judges:_judge_cut", T + "draft:no_cut"),
+        code=(T + "swap:_judge_cut", T + "draft:no_cut"),
         journal=("cut",),
         switch=Switch("rules.cut", ("always", "hand-shuffled")),
     ),
@@ -199,7 +199,7 @@ CARDS: tuple[Rule, ...] = (
         V,
         "cut, front to the back, cutting card about a quarter from the back, then the shoe: in this order",
         clause="13:69F-2.5(d)",
-        code=(T + "phases:TRANSITIONS", T + "judges:_judge_insert"),
+        code=(T + "phases:TRANSITIONS", T + "swap:_judge_insert"),
         journal=("cut", "insert_cutting_card", "load_shoe"),
         switch=Switch(
             "table.cutting_card_tolerance",
@@ -214,7 +214,7 @@ CARDS: tuple[Rule, ...] = (
         "who cuts: the first to arrive, the box where the cutting card appeared, or the player farthest "
         "to the dealer's right",
         clause="13:69F-2.5(e)",
-        code=(T + "round:cutters", T + "judges:_judge_offer_cut", T + "judges:_judge_cutting_card_at"),
+        code=(T + "round:cutters", T + "swap:_judge_offer_cut", T + "judges:_judge_cutting_card_at"),
         journal=("cutting_card_at", "offer_cut", "cut"),
     ),
     Rule(
@@ -222,7 +222,7 @@ CARDS: tuple[Rule, ...] = (
         P,
         "a refused cut goes on clockwise; when nobody accepts, the dealer cuts (recalled)",
         clause="13:69F-2.5(f)",
-        code=(T + "round:cutters", T + "judges:_judge_offer_cut"),
+        code=(T + "round:cutters", T + "swap:_judge_offer_cut"),
         journal=("offer_cut", "cut"),
         switch=Switch("rules.last_cutter", ("dealer", "supervisor")),
     ),
@@ -249,7 +249,7 @@ CARDS: tuple[Rule, ...] = (
         A,
         "a supervisor may order another cut before the cards are in the shoe",
         clause="58 Pa. Code 633a.5; 13:69F-14.5(c) for poker",
-        code=(T + "judges:_judge_recut", "controller.access:SUPERVISION"),
+        code=(T + "swap:_judge_recut", "controller.access:SUPERVISION"),
         journal=("recut",),
     ),
     Rule(
@@ -342,7 +342,7 @@ CARDS: tuple[Rule, ...] = (
         P,
         "from the hand: the deck out of the shuffler, a marker and a card that covers the last one",
         clause="13:69F-2.6A(b)",
-        code=(T + "judges:_judge_take_in_hand", T + "by_eye:settled", T + "cutting_card:came_out"),
+        code=(T + "swap:_judge_take_in_hand", T + "by_eye:settled", T + "cutting_card:came_out"),
         journal=("take_in_hand", "burn", "round_settled", "cutting_card_at"),
         left_out="in part: how the dealer holds the cards people see",
     ),

@@ -129,7 +129,7 @@ MACHINES: tuple[Rule, ...] = (
         code=(
             T + "modes:MODES",
             T + "eligibility:cutting_cards",
-            T + "judges:_judge_insert",
+            T + "swap:_judge_insert",
             T + "shoe_events:_card",
         ),
         journal=(
@@ -144,7 +144,7 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "one-deck games: the decks alternate round by round; machine-shuffled cards need no cut in Maryland",
         clause="13:69F-23.2(b); COMAR 36.05.03.27",
-        code=(T + "modes:MODES", T + "draft:last_round", T + "judges:_judge_load"),
+        code=(T + "modes:MODES", T + "draft:last_round", T + "swap:_judge_load"),
         journal=("load_shoe", "take_in_hand", "collect_rack"),
         left_out="in part: the second reading of the cut is the switch of R-15",
     ),
@@ -189,7 +189,7 @@ MACHINES: tuple[Rule, ...] = (
         V,
         "poker: shuffled every round, cut onto the cover card",
         clause="13:69F-14.5(a)-(b)",
-        code=(T + "judges:ROUND_CUT", T + "judges:_judge_cut"),
+        code=(T + "swap:ROUND_CUT", T + "swap:_judge_cut"),
         journal=("cut",),
     ),
     Rule(
