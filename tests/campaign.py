@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from simulators.rig.campaign.summary import COUNTED
+from simulators.rig.campaign.result import COUNTED
 
 SHOES, AGAIN = 300, 12
 LEAST_KINDS = 40

@@ -24,7 +24,7 @@ from controller.table.rules import decide
 from controller.table.state import TableState
 from simulators.rig.bench_rows import NOW, Row
 from simulators.rig.campaign.journals import journals
-from simulators.rig.campaign.result import Plan
+from simulators.rig.campaign.plan import Plan
 from simulators.rig.campaign.run import play
 from simulators.rig.stepped import Stepped
 

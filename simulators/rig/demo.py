@@ -16,7 +16,7 @@ from controller import config
 from controller.journal import verify
 from controller.table.profiles import TableRules
 from devices.base import DriverSpec
-from simulators.rig.felt import MANAGED_SHOE, SHOES
+from simulators.rig.felt import MANAGED_SHOE, READER, SHOES, SHUFFLER
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.steps import Stuck
 from simulators.wire.device import WireDevice
@@ -47,7 +47,7 @@ port = "serial:/dev/zero"
 """
 """The table of a demo without --config; ports, socket and journal are filled in."""
 
-PARTS = {"shoe": SHOES, "shuffler": ("managed-shuffler",), "reader": ("hole-card-reader",)}
+PARTS = {"shoe": SHOES, "shuffler": (SHUFFLER,), "reader": (READER,)}
 """Drivers of the devices that are simulated here, by role; the first one stands in for any other."""
 PROGRESS_AFTER_S = 2.0
 PROGRESS_EVERY_S = 1.0

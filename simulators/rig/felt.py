@@ -25,8 +25,9 @@ from simulators.wire.managed_stack_shoe import ManagedStackShoe
 MANAGED_SHOE, BEE_TEK = "managed-shoe", "bee-tek"
 CONTINUOUS = "managed-continuous"
 STACK_SHOE = "managed-stack-shoe"
+SHUFFLER, READER = "managed-shuffler", "hole-card-reader"
 SHOES = (MANAGED_SHOE, BEE_TEK, CONTINUOUS, STACK_SHOE)
-"""Drivers of the shoes that can lie on this table."""
+"""Drivers of the shoes that can lie on this table; the other two devices have one each."""
 
 ShoeWire = ManagedShoe | BeeTek | ManagedContinuous
 

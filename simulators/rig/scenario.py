@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import yaml
@@ -24,15 +23,12 @@ from controller.table.judges import JUDGES
 from controller.table.observe import JUDGED
 from controller.table.profiles import TableRules
 from devices import events
-from simulators.faults import FAULTS, UnfitFault, script
+from simulators.faults import FAULTS, script
 from simulators.faults.fault import LONGEST_S
 from simulators.faults.script import ScriptError, Step, near
-from simulators.hosts.line import Line
-from simulators.hosts.memory_host import MemoryHost
 from simulators.rig import tables
-from simulators.rig.campaign.plan import WHOLE
+from simulators.rig.campaign.plan import WHOLE, unfit
 from simulators.rig.campaign.slips import SLIPS
-from simulators.rig.campaign.world import DEALER
 from simulators.rig.felt import Felt
 
 KINDS = frozenset(
@@ -206,7 +202,7 @@ def _plain(value: Any) -> Any:
 
 def _faults(wanted: Any, rules: TableRules, shoe: str) -> tuple[Step, ...]:
     wires = Felt(rules, "", shoe=shoe).wires
-    known = (*FAULTS, *WHOLE, *SLIPS)
+    known = (*FAULTS, *WHOLE)
     if wanted == []:
         return ()
     try:
@@ -228,20 +224,18 @@ def _of_a_device(step: Step, number: int, wires: Mapping[str, Any]) -> Step:
             f"this table has no {device!r}{near(device, wires)} (it has {', '.join(wires)})",
             "faults", number, "device",
         )  # fmt: skip
-    if (why := _unfit(step, wires[device])) is not None:
+    if (why := unfit(step, wires[device])) is not None:
         raise _Wrong(why, "faults", number)
     return replace(step, device=device)
 
 
 def _of_the_table(step: Step, number: int) -> str | None:
     """Whom a fault befalls that is none of a device; it can come as it is told."""
-    slips = step.fault in SLIPS
-    device = DEALER if slips else WHOLE.get(step.fault)
-    if device is None:
+    if (device := WHOLE.get(step.fault)) is None:
         return None
     if step.device not in (None, device):
         raise _Wrong(f"{step.fault} befalls {device}, not {step.device}", "faults", number, "device")
-    if slips and not step.waits and (step.nth or step.chance) is not None:
+    if step.fault in SLIPS and not step.waits and (step.nth or step.chance) is not None:
         raise _Wrong("a slip comes after a card, a command or a time, or at once", "faults", number)
     if step.value is not None:
         if step.fault not in LASTING:
@@ -254,20 +248,12 @@ def _only_able(step: Step, number: int, wires: Mapping[str, Any]) -> str:
     """The one device that can have this fault."""
     able: list[str] = []
     for bare in (Step(step.fault, step.value), Step(step.fault)):
-        able = able or [name for name, wire in wires.items() if _unfit(bare, wire) is None]
+        able = able or [name for name, wire in wires.items() if unfit(bare, wire) is None]
     if len(able) > 1:
         raise _Wrong(f"say whose fault it is, device: {_either(able)}", "faults", number)
     if not able:
         raise _Wrong(f"no device of this table can have the fault {step.fault}", "faults", number)
     return able[0]
-
-
-def _unfit(step: Step, wire: Any) -> str | None:
-    try:
-        MemoryHost(Line(wire, Random(0), [step]))
-    except UnfitFault as error:
-        return str(error)
-    return None
 
 
 def _tap(entry: Any, *place: str | int) -> Tap:

@@ -14,8 +14,9 @@ from firmware_bridge.link import CLOSED_HERE
 from simulators.faults.script import near
 from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.people import People
-from simulators.rig.campaign.result import Outcome, Plan
-from simulators.rig.campaign.world import Table
+from simulators.rig.campaign.plan import Plan
+from simulators.rig.campaign.result import Outcome
+from simulators.rig.campaign.table import Table
 from simulators.rig.scenario import PLAYED, Expected, Scenario, Tap
 
 LAST_FACTS = 5

@@ -27,12 +27,11 @@ from firmware_bridge.clock import Clock, VirtualClock
 from firmware_bridge.transports.mem import MemReceiver, MemTransport
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.dealer import Dealer
-from simulators.rig.felt import MANAGED_SHOE, Felt
+from simulators.rig.felt import MANAGED_SHOE, READER, SHUFFLER, Felt
 from simulators.rig.steps import Stuck
 from simulators.rig.view import View
 from simulators.wire.device import WireDevice
 
-SHUFFLER, READER = "managed-shuffler", "hole-card-reader"
 STALLED_S = 3600.0
 """Simulated seconds without any progress of the dealer after which a run is given up."""
 HOUR, DAY = 500_000, "2027-01-15"

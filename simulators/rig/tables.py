@@ -20,8 +20,8 @@ from controller.table.profiles import TableRules
 from simulators.faults.script import Step, from_text, near
 from simulators.hosts.line import Line
 from simulators.rig import demo
-from simulators.rig.campaign.tables import KINDS
-from simulators.rig.campaign.tables import text_of as example
+from simulators.rig.campaign.kinds import KINDS
+from simulators.rig.campaign.kinds import text_of as example
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.plugged import Errands

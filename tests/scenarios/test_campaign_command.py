@@ -22,9 +22,9 @@ from simulators.rig.campaign import cli, plan, run, workers
 from simulators.rig.campaign import journals as places
 from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.judge import Judge
-from simulators.rig.campaign.result import Counters, Failure, Outcome, Plan
+from simulators.rig.campaign.plan import Plan
+from simulators.rig.campaign.result import COUNTED, Counters, Failure, Outcome, Summary
 from simulators.rig.campaign.run import Campaign, block
-from simulators.rig.campaign.summary import COUNTED, Summary
 from simulators.rig.campaign.workers import WorkerLost, play
 
 CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; main()"]
@@ -70,7 +70,7 @@ def test_the_same_json_from_two_processes_and_from_none(tmp_path: Path) -> None:
 
 
 def test_a_summary_goes_through_a_pipe() -> None:
-    made = Summary(3, 2, 1, 9, 156, 400, 812.5, 1, Counter(crash=2), Counter(jam=1), Counter(cards_lost=1))
+    made = Summary(3, 2, 1, 9, 156, 400, 812.5, 1, Counter(crash=2), Counter(jam=1), Counters(cards_lost=1))
     made.failures.append(run.Found(2, 1, "a card is lost", "cutcard campaign --replay 1:2"))
     assert Summary.of(json.loads(json.dumps(made.plain()))) == made
 
@@ -389,6 +389,6 @@ def test_misused(campaign: Cutcard, args: list[str], says: str) -> None:
 
 
 def test_the_summary_counts_what_must_be_zero() -> None:
-    made = Summary(shoes=1, counters=Counter(journal_gaps=1))
+    made = Summary(shoes=1, counters=Counters(journal_gaps=1))
     assert not made.clean
     assert [made.as_json("")[name] for name in COUNTED] == [0, 0, 0, 1, 0]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from simulators.faults.script import Step
-from simulators.rig.campaign.plan import KINDS
-from simulators.rig.campaign.result import Outcome, Plan
+from simulators.rig.campaign.kinds import rules_of
+from simulators.rig.campaign.plan import KINDS, Plan
+from simulators.rig.campaign.result import Outcome
 from simulators.rig.campaign.slips import SLIPS
-from simulators.rig.campaign.tables import rules_of
-from simulators.rig.campaign.world import Table
+from simulators.rig.campaign.table import Table
 from simulators.rig.felt import MANAGED_SHOE
 
 ONE_DECK, BEE_TEK = "two-batch-shoe-1", "two-batch-shoe-1-bee-tek"

@@ -9,10 +9,10 @@ import pytest
 
 from simulators.faults.script import Step
 from simulators.rig.campaign.journals import journals
-from simulators.rig.campaign.plan import WHOLE
-from simulators.rig.campaign.result import Counters, Outcome, Plan
-from simulators.rig.campaign.tables import KINDS, rules_of
-from simulators.rig.campaign.world import Table
+from simulators.rig.campaign.kinds import KINDS, rules_of
+from simulators.rig.campaign.plan import WHOLE, Plan
+from simulators.rig.campaign.result import Counters, Outcome
+from simulators.rig.campaign.table import Table
 from simulators.rig.felt import MANAGED_SHOE
 
 TWO_BATCHES = "two-batch-shoe-1"

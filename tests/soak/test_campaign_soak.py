@@ -10,8 +10,8 @@ from random import SystemRandom
 import pytest
 
 from simulators.rig.campaign import workers
+from simulators.rig.campaign.result import Summary
 from simulators.rig.campaign.run import Campaign
-from simulators.rig.campaign.summary import Summary
 
 SHOES = int(os.environ.get("CUTCARD_CAMPAIGN_SHOES", "10000"))
 SEED = os.environ.get("CUTCARD_CAMPAIGN_SEED") or str(SystemRandom().randrange(10**9))

@@ -7,7 +7,7 @@ import pytest
 from devices.events import CardDrawn, GapPossible
 from simulators.faults.script import Step
 from simulators.rig.campaign.listening import Listening, compared
-from simulators.rig.campaign.result import Plan
+from simulators.rig.campaign.plan import Plan
 
 
 def listening(driver: str, *steps: Step) -> Listening:

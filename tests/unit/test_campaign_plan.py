@@ -13,8 +13,8 @@ from simulators.faults.script import Step
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.campaign import plan
+from simulators.rig.campaign.kinds import KINDS, rules_of
 from simulators.rig.campaign.run import Campaign, kind_of
-from simulators.rig.campaign.tables import KINDS, rules_of
 from simulators.rig.felt import Felt
 
 CAMPAIGN = Campaign("plan", 300)

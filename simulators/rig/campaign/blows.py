@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-DAEMON, POWER = "daemon", "power"
+DAEMON, POWER, DEALER = "daemon", "power", "dealer"
+"""Whom a script of a whole table names as the device of a step, beside its devices."""
 
 
 @dataclass(frozen=True, slots=True)

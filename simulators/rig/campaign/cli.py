@@ -16,8 +16,8 @@ import typer
 from controller.cli.exits import DEVICE, FINE, FOUND, CommandError
 
 if TYPE_CHECKING:
+    from simulators.rig.campaign.result import Summary
     from simulators.rig.campaign.run import Campaign
-    from simulators.rig.campaign.summary import Summary
 
 INTERRUPTED = 130
 SHOES = 100

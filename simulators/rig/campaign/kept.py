@@ -13,9 +13,10 @@ from typing import Any
 import structlog
 
 from simulators.rig.campaign.journals import MachineFailed
-from simulators.rig.campaign.result import Outcome, Plan
-from simulators.rig.campaign.tables import text_of
-from simulators.rig.campaign.world import Table
+from simulators.rig.campaign.kinds import text_of
+from simulators.rig.campaign.plan import Plan
+from simulators.rig.campaign.result import Outcome
+from simulators.rig.campaign.table import Table
 
 JOURNAL, KEY = "journal.db", "seal.key"
 

@@ -29,11 +29,11 @@ from simulators.hosts.memory_host import MemoryHost
 from simulators.models.cards import Stack, make_batch
 from simulators.models.selfplay import SelfPlay
 from simulators.models.shoe import Shoe
-from simulators.rig.campaign.result import Failure, Outcome, Plan
-from simulators.wire.angel_eye import AngelEye
-from simulators.wire.bee_tek import BeeTek
+from simulators.rig.campaign.kinds import wire_of
+from simulators.rig.campaign.plan import Plan
+from simulators.rig.campaign.result import Failure, Outcome
+from simulators.rig.felt import BEE_TEK
 
-ANGEL_EYE, BEE_TEK = "angel-eye", "bee-tek"
 WARNINGS = (
     AlignmentRequired, Conflict, FaultRaised, FrameRejected, GapPossible, LinkDown, SessionStarted
 )  # fmt: skip
@@ -46,11 +46,6 @@ LATE = frozenset({"delay", "reorder", "merge", "stall", "latency"})
 CARDS_A_DECK = 52
 LAST_S = 60.0
 """So long everything that is on its way may still come."""
-
-
-def wire_of(driver: str, shoe: Shoe) -> AngelEye | BeeTek:
-    """The device's side for a driver that listens."""
-    return AngelEye(shoe) if driver == ANGEL_EYE else BeeTek(shoe)
 
 
 RUN = 12
@@ -107,7 +102,7 @@ class Listening:
         late = struck.keys() & LATE or any(step.fault == "duplicate" and step.value for step in plan.steps)
         if late or (plan.shoe in BARE and struck):
             lost = twice = 0
-        outcome = Outcome(plan.shoes, plan.shoes, 0, len(drawn), len(self.told), struck)
+        outcome = Outcome(plan.shoes, plan.shoes, cards=len(drawn), events=len(self.told), struck=struck)
         outcome.counters.cards_lost, outcome.counters.cards_counted_twice = lost, twice
         outcome.simulated_s = self._clock.now()
         crashed = [f"{told.error} at {told.where}" for told in self.told if isinstance(told, Crashed)]

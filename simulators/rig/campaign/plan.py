@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Any
 
+from controller.table.profiles import TableRules
 from simulators.faults import FAULTS, UnfitFault
 from simulators.faults.script import ANY, Step, near
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
 from simulators.models.shoe import Shoe
-from simulators.rig.campaign.blows import BLOWS, DAEMON
-from simulators.rig.campaign.listening import wire_of
-from simulators.rig.campaign.result import Plan
+from simulators.rig.campaign.blows import BLOWS, DAEMON, DEALER
+from simulators.rig.campaign.kinds import KINDS, LISTENED, Kind, rules_of, wire_of
 from simulators.rig.campaign.slips import SLIPS
-from simulators.rig.campaign.tables import KINDS, LISTENED, Kind, rules_of
-from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, STACK_SHOE, Felt
+from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, READER, SHUFFLER, STACK_SHOE, Felt
 from simulators.wire.angel_eye import SEQUENCES, STARTS
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD
 from simulators.wire.device import WireDevice
@@ -29,7 +29,6 @@ SETTINGS = 1
 """Settings at one table at most: they stay."""
 OBSCURE = 1
 """How often at one table cards are hidden, power is lost or people do wrong: what follows has one cause."""
-READER, DEALER = "hole-card-reader", "dealer"
 WHOLE = {**{name: blow.device for name, blow in BLOWS.items()}, **dict.fromkeys(SLIPS, DEALER)}
 """What befalls a whole table, and the device that a script names for it."""
 LAYER_OF = {
@@ -52,6 +51,24 @@ ONLY_UPLOADS = frozenset(
     }
 )  # fmt: skip
 """The daemon loads nothing into a device: at a table these never strike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One table: what is played there, from which seed, for how many shoes, and what goes wrong.
+
+    `table` is the name of its kind, `shoe` the driver of its shoe, `first` the number of its first shoe.
+    Without `rules` there is a shoe alone, and a driver that listens to it.
+    """
+
+    table: str
+    rules: TableRules | None
+    shoe: str = MANAGED_SHOE
+    seed: str = ""
+    shoes: int = 1
+    steps: tuple[Step, ...] = ()
+    first: int = 1
+
 
 Draw = Callable[[Random], str | None]
 
@@ -76,14 +93,18 @@ def _maybe(draw: Draw) -> Draw:
 VALUES: Mapping[str, Draw] = {
     **dict.fromkeys(("silent", "deaf", "busy_answers", "stall"), _seconds(0.3, 20)),
     **dict.fromkeys(("unplug", "gone_and_back", "busy", "denied"), _maybe(_seconds(0.1, 60))),
-    **dict.fromkeys(("reboot", "reboot_mid_cycle", "power_cut_at_card"), _maybe(_seconds(0.1, 5))),
+    **dict.fromkeys(
+        ("reboot", "reboot_mid_cycle", "power_cut_at_card", "reboot_mid_round", "early_card"),
+        _maybe(_seconds(0.1, 5)),
+    ),
     **dict.fromkeys(
         ("late_answer", "delay", "line_cut", "second_reader", "duplicate"), _maybe(_seconds(0.05, 6))
     ),
     **dict.fromkeys(("power_cut", "power_dip"), _maybe(_seconds(0.1, 60))),
-    **dict.fromkeys(("stuck", "counted_twice", "missing", "extra", "unreadable"), _maybe(_whole(1, 3))),
+    **dict.fromkeys(
+        ("stuck", "counted_twice", "missing", "extra", "unreadable", "miscount_out"), _maybe(_whole(1, 3))
+    ),
     "miscount": _maybe(_word("1", "-1", "2")),
-    "miscount_out": _maybe(_whole(1, 3)),
     "sticks": _maybe(_seconds(1, 60)),
     "latency": _maybe(_seconds(0.004, 0.3)),
     "leave_inside": _whole(1, 16),
@@ -104,7 +125,6 @@ VALUES: Mapping[str, Draw] = {
     "drop_copy": _maybe(_word("1", "2", "3", "12", "23", "123")),
     "damage": _maybe(_whole(0, 20)),
     "wrong_baud": _maybe(_word("0.5", "2", "4")),
-    **dict.fromkeys(("reboot_mid_round", "early_card"), _maybe(_seconds(0.1, 5))),
 }
 """Values by fault; without a row it gets none."""
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -112,7 +132,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     STACK_SHOE: ("dispense", "status", ANY),
     CONTINUOUS: ("start", "status", ANY),
     BEE_TEK: (),
-    "managed-shuffler": ("start", "release", "report", "status", ANY),
+    SHUFFLER: ("start", "release", "report", "status", ANY),
     READER: ("peek", ANY),
     DAEMON: ("start", "release", ANY),
 }
@@ -217,11 +237,16 @@ def _possible(table: str) -> Mapping[str, tuple[str, ...]]:
 
 def _can_have(fault: str, wire: WireDevice) -> bool:
     value = VALUES[fault](Random(0)) if fault in VALUES else None
+    return unfit(Step(fault, value), wire) is None
+
+
+def unfit(step: Step, wire: WireDevice) -> str | None:
+    """Why a device of a table cannot have this step, or None."""
     try:
-        MemoryHost(Line(wire, Random(0), [Step(fault, value)]))
-    except UnfitFault:
-        return False
-    return True
+        MemoryHost(Line(wire, Random(0), [step]))
+    except UnfitFault as error:
+        return str(error)
+    return None
 
 
 # When it strikes

@@ -20,10 +20,10 @@ from simulators.rig.campaign import plan as plans
 from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.kept import Kept
 from simulators.rig.campaign.listening import Listening
-from simulators.rig.campaign.result import Failure, Outcome, Plan
+from simulators.rig.campaign.plan import Plan
+from simulators.rig.campaign.result import Failure, Found, Outcome, Summary, replay_command
 from simulators.rig.campaign.shrink import shortest
-from simulators.rig.campaign.summary import Found, Summary, replay_command
-from simulators.rig.campaign.world import Table
+from simulators.rig.campaign.table import Table
 
 BLOCK = 3
 ROOM = 1 << 20
@@ -82,11 +82,20 @@ def block(campaign: Campaign, first: int, last: int, directory: Path, keep: Path
         ]
         summary.add(
             Summary(
-                begun, outcome.played, 1, outcome.rounds, outcome.cards, outcome.events, outcome.simulated_s,
-                outcome.restarts, +outcome.struck, Counter([outcome.stopped] if outcome.stopped else []),
-                +Counter(outcome.counters.as_dict()), found,
+                shoes=begun,
+                played=outcome.played,
+                tables=1,
+                rounds=outcome.rounds,
+                cards=outcome.cards,
+                events=outcome.events,
+                simulated_s=outcome.simulated_s,
+                restarts=outcome.restarts,
+                faults=+outcome.struck,
+                stopped=Counter([outcome.stopped] if outcome.stopped else []),
+                counters=outcome.counters,
+                failures=found,
             )
-        )  # fmt: skip
+        )
         shoe += begun
     return summary
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from simulators.rig.campaign.journals import MachineFailed, journals
+from simulators.rig.campaign.result import Summary, replay_command
 from simulators.rig.campaign.run import Campaign, block
-from simulators.rig.campaign.summary import Summary, replay_command
 
 CHILD = (
     "import ctypes; ctypes.CDLL(None).prctl(1, 9); from simulators.rig.campaign.workers import work; work()"

@@ -14,17 +14,17 @@ from controller.table.inputs import Hour
 from simulators.faults.script import Director, Step
 from simulators.hosts.line import Line
 from simulators.models.machine import CannotDo, Traps
-from simulators.rig.campaign.blows import DAEMON, POWER
+from simulators.rig.campaign.blows import DAEMON, DEALER, POWER
 from simulators.rig.campaign.excuses import TABLE
 from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.people import People
-from simulators.rig.campaign.result import Outcome, Plan
+from simulators.rig.campaign.plan import Plan
+from simulators.rig.campaign.result import Outcome
 from simulators.rig.campaign.store import DiskStore, disk_full
 from simulators.rig.stepped import DAY, HOUR, Stepped
 from simulators.rig.steps import Stuck
 from simulators.wire.device import WireDevice
 
-DEALER = "dealer"
 FUSE = 12
 """A crash comes up to so many things after its trigger: between any two of them."""
 RESTART_S = (0.2, 5.0)
