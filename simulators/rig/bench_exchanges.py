@@ -24,7 +24,7 @@ from firmware_bridge.port import Port
 from firmware_bridge.transports import open_transport
 from simulators.rig.bench_rows import NOW, Row, percentile
 
-EXCHANGES = 1500
+EXCHANGES = 1000
 BUSY = 8
 BUSY_EXCHANGES = 150
 CHILD = "from simulators.rig.bench_child import main; main()"
