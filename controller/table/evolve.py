@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.table import (
     by_eye,
+    certificates,
     closing,
     continuous,
     daily,
@@ -16,6 +17,7 @@ from controller.table import (
     locks,
     multiple_action,
     opening,
+    out_of_service,
     patterns,
     people,
     reader,
@@ -382,10 +384,12 @@ _APPLY: dict[str, Callable[[TableState, Data], TableState]] = {
     **swap.APPLY,
     **by_eye.APPLY,
     **opening.APPLY,
+    **certificates.APPLY,
     **daily.APPLY,
     **irregular.APPLY,
     **dry_shoe.APPLY,
     **closing.APPLY,
+    **out_of_service.APPLY,
     **reader.APPLY,
     **side_wagers.APPLY,
     **multiple_action.APPLY,

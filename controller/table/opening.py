@@ -1,28 +1,24 @@
-"""Batches before use: inspected at the table or certified; dead cards, new batches (R-12, R-13, R-46)."""
+"""Batches before use: inspected at the table; dead cards, new batches (R-12, R-13, R-46)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
 from typing import Any
 
-from controller.table import args, closing
+from controller.table import args, out_of_service
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.changes import move_all, with_batch
 from controller.table.draft import Draft
 from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal
-from controller.table.phases import RESHUFFLING, SHOE_IN_USE, Phase
+from controller.table.phases import RESHUFFLING, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import (
     READY,
-    SEALS_KEPT,
     Batch,
     Place,
     Prep,
-    Proof,
     Shoe,
-    Shuffled,
     TableState,
 )
 from firmware_bridge.frozen import replace
@@ -36,19 +32,15 @@ STEPS: dict[str, tuple[Prep, Prep]] = {
 }
 """What each step of the inspection at the table needs and leads to (R-13), each batch apart."""
 IN_TURN = "13:69F-2.4(b)-(e)"
-CERTIFIED = "13:69E-1.18A(b)4"
-DEMANDED = "13:69E-1.18A"
 UNSUITABLE = "9 NYCRR 5322.15(c)"
 OFF_THE_TABLE = "COMAR 36.05.03.27 C"
 IDLE_TABLE = "58 Pa. Code 633a.5(g)"
 REASONS = ("damaged", "marked", "missing", "extra")
 """What may be wrong with a dead card."""
-TEXT_LENGTH = 80
-HOUR_S = 3600
 
 
 def open_table(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    mode = closing.judge_mode(rules, state, tap)
+    mode = out_of_service.judge_mode(rules, state, tap)
     if isinstance(mode, Refusal):
         return mode
     backs = {b.id: b.back for b in rules.batches}
@@ -113,11 +105,11 @@ def step(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     held, (needs, _) = state.batches[batch], STEPS[tap.event]
     if state.phase is Phase.IDLE and held.prep in READY and tap.event in ("spread", "player_inspected"):
         return _idle_step(rules, held, tap.event)
-    refused = _not_at_hand(rules, held)
+    refused = not_at_hand(rules, held)
     if refused is not None:
         return refused
     if held.prep is not needs:
-        return Refusal("not_in_turn", f"batch {batch} is {_words(held.prep)}", IN_TURN, due(held))
+        return Refusal("not_in_turn", f"batch {batch} is {words(held.prep)}", IN_TURN, due(held))
     if tap.event != "verify":
         return {"batch": batch}
     if not args.other_person(tap, held.inspected_by):
@@ -127,7 +119,7 @@ def step(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     return {"batch": batch, "inspected_by": held.inspected_by}
 
 
-def _not_at_hand(rules: TableRules, held: Batch) -> Refusal | None:
+def not_at_hand(rules: TableRules, held: Batch) -> Refusal | None:
     """Why nobody can look through the batch now."""
     if held.unfit:
         return Refusal("batch_unfit", f"batch {held.id} is out of play: {FAULTS[held.unfit].text}", IN_TURN)
@@ -157,7 +149,7 @@ def _meant(rules: TableRules, state: TableState, event: str, given: Args) -> str
     return waits[0] if waits else None
 
 
-def _words(prep: Prep) -> str:
+def words(prep: Prep) -> str:
     return prep.value.replace("_", " ")
 
 
@@ -171,7 +163,7 @@ def not_prepared(held: Batch) -> Refusal | None:
     if held.prep in READY:
         return None
     steps = "it must be inspected, verified, spread, shown to a player and washed"
-    return Refusal("not_prepared", f"batch {held.id} is {_words(held.prep)}: {steps}", IN_TURN, due(held))
+    return Refusal("not_prepared", f"batch {held.id} is {words(held.prep)}: {steps}", IN_TURN, due(held))
 
 
 def inspected(state: TableState, data: Mapping[str, Any]) -> TableState:
@@ -191,107 +183,7 @@ def _spread(state: TableState, data: Mapping[str, Any]) -> TableState:
     return with_batch(state, data["batch"], prep=Prep.SPREAD)
 
 
-# --- certificates of pre-shuffled batches (R-47 to R-49) ---
-
-
-def _certificate(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch = args.batch(rules, tap.args)
-    held = state.batches[batch]
-    said = {name: _text(tap.args, name) for name in ("maker", "model", "serial", "operator", "at", "seal")}
-    args.moment("at", said["at"])
-    numbers = {name: args.whole(tap.args, name) for name in ("decks", "cards")}
-    result, intact = _text(tap.args, "result"), args.flag(tap.args, "seal_intact")
-    refused = _not_at_hand(rules, held)
-    if refused is not None:
-        return refused
-    if held.prep is not Prep.RECEIVED:
-        why = f"batch {batch} is {_words(held.prep)}: it is prepared in one way or the other"
-        return Refusal("not_in_turn", why, IN_TURN, due(held))
-    wanted = {"decks": rules.decks, "cards": rules.batch_size}
-    wrong = [f"{name} {numbers[name]} instead of {n}" for name, n in wanted.items() if numbers[name] != n]
-    wrong += [] if result == "ok" else [f"result {result}"]
-    wrong += [] if intact else ["the seal is broken"]
-    wrong += [f"at {said['at']} lies ahead of the clock here"] if _ahead(state, said["at"]) else []
-    if wrong:
-        return Refusal("certificate_wrong", "; ".join(wrong), CERTIFIED, due(held))
-    token = " ".join(" ".join(said[name] for name in ("maker", "serial", "seal")).casefold().split())
-    if token in state.seals:
-        return Refusal("certificate_used", "a batch came under this seal before", CERTIFIED)
-    return {"batch": batch, **said, **numbers, "result": result, "seal_intact": intact, "token": token}
-
-
-def _ahead(state: TableState, at: str) -> bool:
-    """Whether that time is after the hour it is now; without a zone it is this table's. Unknown: no."""
-    when = datetime.fromisoformat(at)
-    if not state.local:
-        return False
-    if when.tzinfo is not None:
-        return when.timestamp() >= (state.hour + 1) * HOUR_S
-    return when >= datetime.fromisoformat(state.local) + timedelta(hours=1)
-
-
-def _text(given: Args, name: str) -> str:
-    text = str(given.get(name, "")).strip()
-    if not (text.isprintable() and 0 < len(text) <= TEXT_LENGTH):
-        raise ValueError(f"{name}= is missing, or no text of 1 to {TEXT_LENGTH} characters")
-    return text
-
-
-def _certified(state: TableState, data: Mapping[str, Any]) -> TableState:
-    proof = Proof(data["token"], 0, Shuffled.CERTIFICATE)
-    state = replace(state, seals=(*state.seals, data["token"])[-SEALS_KEPT:])
-    return with_batch(state, data["batch"], prep=Prep.CERTIFIED, proof=proof, cut=False)
-
-
-def waits_for_cut(rules: TableRules, state: TableState, batch: str) -> bool:
-    """Whether a shuffled batch is the one to be cut next: loading it would waste its shuffle.
-
-    Of two shuffled batches in hand either may be stored, but the one whose turn it is only when a patron
-    demands its shuffle (R-07, R-49). While a shoe is played, a certified batch may be stored and shuffled.
-    """
-    held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
-    if held.proof is None or (state.phase in SHOE_IN_USE and held.proof.how is Shuffled.CERTIFICATE):
-        return False
-    if rules.continuous:
-        return False  # nothing is cut: it is shuffled in any case
-    return not (other and other.proof and other.at(Place.IN_HAND) and other.id != state.shoe.last_batch)
-
-
-def out_of_turn(rules: TableRules, state: TableState, batch: str) -> bool:
-    """Whether loading this batch would make it the next one in the shoe, where it was last (R-07)."""
-    first = state.phase in (Phase.OPENING, Phase.RACK_FULL) and state.taken in (None, batch)
-    return first and not rules.alone and batch == state.shoe.last_batch
-
-
-def _demanded(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    """Any patron may have a pre-shuffled batch shuffled before it is dealt (R-49).
-
-    Whoever comes to an idle table may have the batch that lay in the machine inspected and shuffled (R-21).
-    """
-    certified = [b for b in state.batches.values() if b.proof and b.proof.how is Shuffled.CERTIFICATE]
-    meant = certified or list(state.batches.values())
-    if "batch" not in tap.args and len(meant) != 1:
-        raise ValueError(f"batch={'|'.join(b.id for b in meant)} is missing")
-    batch = args.batch(rules, tap.args) if "batch" in tap.args else meant[0].id
-    held = state.batches[batch]
-    if state.shoe.batch == batch and held.prep is Prep.CERTIFIED:
-        why = f"batch {batch} is in the shoe: end the shoe"
-        return Refusal("batch_in_use", why, DEMANDED, ("shuffle_now",))
-    if held not in certified and not rules.night and _lay_stored(state, held):
-        return {"batch": batch, "inspect": True}
-    if held not in certified:
-        return Refusal("not_certified", f"batch {batch} is not used on a certificate alone", DEMANDED)
-    return {"batch": batch}
-
-
-def _lay_stored(state: TableState, held: Batch) -> bool:
-    """Whether the batch was taken out of the machine for the first player since the table was idle."""
-    nobody_since = bool(state.shoe.number) and not state.last_boxes
-    return nobody_since and held.proof is not None and bool(held.at(Place.IN_HAND))
-
-
-def _demand(state: TableState, data: Mapping[str, Any]) -> TableState:
-    return with_batch(state, data["batch"], prep=Prep.VERIFIED) if data.get("inspect") else state
+# --- a proof that is worth nothing any more ---
 
 
 def give_up(draft: Draft, before: TableState, batch: str, why: str) -> None:
@@ -306,10 +198,6 @@ def give_up(draft: Draft, before: TableState, batch: str, why: str) -> None:
 def _given_up(state: TableState, data: Mapping[str, Any]) -> TableState:
     state = with_batch(state, data["batch"], proof=None, cut=False)
     return replace(state, cutter=None, declined=()) if "moves" in data else state
-
-
-def _after_demand(draft: Draft, before: TableState) -> None:
-    give_up(draft, before, draft.facts[0].data["batch"], "a patron demanded a shuffle")
 
 
 # --- dead cards and new batches (R-46, R-55) ---
@@ -369,18 +257,12 @@ def _after_replace(draft: Draft, before: TableState) -> None:
 
 
 BATCH = ("batch",)
-CERTIFICATE = (
-    *("batch", "maker", "model", "serial", "operator", "at"),
-    *("decks", "cards", "result", "seal", "seal_intact"),
-)
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {
     "open": (open_table, ("mode",)),
     "verify": (step, BATCH),
     "spread": (step, BATCH),
     "player_inspected": (step, BATCH),
     "wash": (step, BATCH),
-    "certificate": (_certificate, CERTIFICATE),
-    "shuffle_demanded": (_demanded, BATCH),
     "dead_card": (_dead_card, ("batch", "card", "reason")),
     "replace_batch": (_replace, BATCH),
 }
@@ -390,14 +272,11 @@ APPLY: dict[str, Apply] = {
     "spread": _spread,
     "player_inspected": _stepped(Prep.PLAYER_INSPECTED),
     "wash": _stepped(Prep.WASHED),
-    "certificate": _certified,
     "proof_given_up": _given_up,
-    "shuffle_demanded": _demand,
     "dead_card": _card_is_dead,
     "replace_batch": _replaced,
 }
 FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
-    "shuffle_demanded": _after_demand,
     "dead_card": _after_dead_card,
     "replace_batch": _after_replace,
 }
@@ -405,17 +284,7 @@ FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
 
 def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str, Args]]:
     """The arguments with which this module's events are called for now."""
-    batches: list[tuple[str, Args]] = [(f"batch={b.id}", {"batch": b.id}) for b in rules.batches]
-    match event:
-        case "certificate":
-            numbers = {"decks": rules.decks, "cards": rules.batch_size, "result": "ok", "seal_intact": "true"}
-            blanks = dict.fromkeys(("maker", "model", "serial", "operator", "at", "seal"), "...")
-            shown = " ".join(f"{name}={value}" for name, value in {**blanks, **numbers}.items())
-            said: Args = {**blanks, "at": "2000-01-01", **numbers}
-            return [(f"batch={b.id} {shown}", {"batch": b.id, **said}) for b in rules.batches]
-        case "shuffle_demanded" | "dead_card":
-            return []
-        case "replace_batch":
-            return [(shown, given) for shown, given in batches if state.batches[str(given["batch"])].unfit]
-        case _:
-            return batches
+    ids = [b.id for b in rules.batches]
+    if event == "replace_batch":
+        ids = [batch for batch in ids if state.batches[batch].unfit]
+    return [(f"batch={batch}", {"batch": batch}) for batch in ids]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from controller.table import (
+    certificates,
     closing,
     continuous,
     daily,
@@ -19,6 +20,7 @@ from controller.table import (
     locks,
     observe,
     opening,
+    out_of_service,
     people,
     reader,
     settlement,
@@ -255,10 +257,12 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "collect_rack": _after_collect,
     **swap.FOLLOW,
     **opening.FOLLOW,
+    **certificates.FOLLOW,
     **daily.FOLLOW,
     **irregular.FOLLOW,
     **dry_shoe.FOLLOW,
     **closing.FOLLOW,
+    **out_of_service.FOLLOW,
     **reader.FOLLOW,
     **stacks.FOLLOW,
     **stub.FOLLOW,
@@ -302,16 +306,18 @@ def _examples(rules: TableRules, state: TableState, event: str) -> list[tuple[st
             return []
         case "inspect":
             return daily.examples(rules, state)
-        case "verify" | "spread" | "player_inspected" | "wash" | "certificate" | "replace_batch":
+        case "verify" | "spread" | "player_inspected" | "wash" | "replace_batch":
             return opening.examples(rules, state, event)
-        case "card_face_up":
+        case "certificate":
+            return certificates.examples(rules)
+        case "card_face_up" | "dead_card" | "shuffle_demanded":
             return []
         case "count_stub":
             return stub.examples(rules, state)
-        case "shuffle_demanded" | "dead_card":
-            return opening.examples(rules, state, event)
-        case "open" | "idle" | "close" | "count_batch" | "confirm_empty" | "out_of_service" | "in_service":
+        case "idle" | "close" | "count_batch" | "confirm_empty":
             return closing.examples(rules, state, event)
+        case "open" | "out_of_service" | "in_service":
+            return out_of_service.examples(rules, state, event)
         case "reshuffle_by_hand" if (rules.by_eye or rules.night) and state.phase in IN_ROUND:
             return dry_shoe.examples(rules, state, event)
         case "load_shuffler" | "load_shoe" | "take_in_hand" | "reshuffle_by_hand":

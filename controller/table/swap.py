@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from controller.table import args, by_hand, closing, continuous, dry_shoe, opening
+from controller.table import args, by_hand, continuous, dry_shoe, opening, out_of_service
 from controller.table.args import Apply, Args, Judge, Judged
 from controller.table.cards import count_of
 from controller.table.changes import move, with_batch, with_shuffler
 from controller.table.draft import Draft, no_cut
 from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal, Role
-from controller.table.phases import Phase
+from controller.table.phases import SHOE_IN_USE, Phase
 from controller.table.profiles import TableRules
 from controller.table.round import DEALER, SUPERVISOR, cutters
-from controller.table.state import Cycle, Place, Shoe, TableState
+from controller.table.state import Cycle, Place, Shoe, Shuffled, TableState
 from firmware_bridge.frozen import replace
 
 ROUND_CUT = "13:69F-14.5(a)-(b)"
@@ -29,7 +29,7 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     inside = state.batch_at(Place.SHUFFLER)
-    if out := closing.out_of_service(rules, state) or continuous.in_use(rules, state):
+    if out := out_of_service.unusable(rules, state) or continuous.in_use(rules, state):
         return out
     if inside is not None:
         return Refusal("shuffler_not_empty", f"batch {inside} is in the shuffler", "13:69F-2.2(d)3")
@@ -41,10 +41,10 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     unprepared = opening.not_prepared(held)
     if unprepared is not None:
         return unprepared
-    if opening.waits_for_cut(rules, state, batch):
+    if _waits_for_cut(rules, state, batch):
         instead = "" if rules.alone else "; load the other batch"
         return Refusal("batch_is_shuffled", f"batch {batch} is shuffled and waits for its cut{instead}")
-    if opening.out_of_turn(rules, state, batch):
+    if _out_of_turn(rules, state, batch):
         return _alternation(batch)
     outside = held.at(Place.IN_HAND) + held.at(Place.RACK)
     if state.shoe.batch == batch or outside != rules.batch_size:
@@ -56,9 +56,29 @@ def _judge_load_shuffler(rules: TableRules, state: TableState, tap: OperatorEven
     return {"batch": batch}
 
 
+def _waits_for_cut(rules: TableRules, state: TableState, batch: str) -> bool:
+    """Whether a shuffled batch is the one to be cut next: loading it would waste its shuffle.
+
+    Of two shuffled batches in hand either may be stored, but the one whose turn it is only when a patron
+    demands its shuffle (R-07, R-49). While a shoe is played, a certified batch may be stored and shuffled.
+    """
+    held, other = state.batches[batch], state.batches.get(rules.other(batch) or "")
+    if held.proof is None or (state.phase in SHOE_IN_USE and held.proof.how is Shuffled.CERTIFICATE):
+        return False
+    if rules.continuous:
+        return False  # nothing is cut: it is shuffled in any case
+    return not (other and other.proof and other.at(Place.IN_HAND) and other.id != state.shoe.last_batch)
+
+
+def _out_of_turn(rules: TableRules, state: TableState, batch: str) -> bool:
+    """Whether loading this batch would make it the next one in the shoe, where it was last (R-07)."""
+    first = state.phase in (Phase.OPENING, Phase.RACK_FULL) and state.taken in (None, batch)
+    return first and not rules.alone and batch == state.shoe.last_batch
+
+
 def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     shuffler = state.shuffler
-    if out := closing.out_of_service(rules, state):
+    if out := out_of_service.unusable(rules, state):
         return out
     if shuffler.batch is None:
         return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
@@ -86,7 +106,7 @@ def _judge_take(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
     batch = state.shuffler.batch
     proof = None if batch is None else state.batches[batch].proof
     token = proof.token if proof else None
-    if out := closing.out_of_service(rules, state):
+    if out := out_of_service.unusable(rules, state):
         return out
     if batch is not None and state.unfit_inside:
         if state.shuffler.stage in (Cycle.CHECKING, Cycle.STARTING, Cycle.RUNNING):

@@ -79,7 +79,7 @@ CARDS: tuple[Rule, ...] = (
             T + "swap:_judge_load",
             T + "swap:_judge_load_shuffler",
             T + "state:Batch",
-            T + "closing:judge_mode",
+            T + "out_of_service:judge_mode",
         ),
         journal=(
             "open",
@@ -146,7 +146,7 @@ CARDS: tuple[Rule, ...] = (
         code=(
             T + "opening:not_prepared",
             T + "state:Prep",
-            T + "opening:_certificate",
+            T + "certificates:_certificate",
         ),
         journal=(
             "inspect",
@@ -261,7 +261,7 @@ CARDS: tuple[Rule, ...] = (
         code=(
             T + "closing:_judge_resume",
             T + "opening:_idle_step",
-            T + "opening:_lay_stored",
+            T + "certificates:_lay_stored",
         ),
         journal=(
             "idle",

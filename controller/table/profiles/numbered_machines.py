@@ -94,7 +94,7 @@ MACHINES: tuple[Rule, ...] = (
         "a pre-shuffled batch comes with the inspection machine's certificate",
         clause="13:69E-1.18A(b)4; WAC 230-16-158",
         code=(
-            T + "opening:_certificate",
+            T + "certificates:_certificate",
             T + "opening:not_prepared",
         ),
         journal=("certificate",),
@@ -105,7 +105,7 @@ MACHINES: tuple[Rule, ...] = (
         "any patron may demand a shuffle of a pre-shuffled batch",
         clause="13:69E-1.18A, a law firm's note",
         code=(
-            T + "opening:_demanded",
+            T + "certificates:_demanded",
             T + "opening:give_up",
         ),
         journal=(

@@ -130,7 +130,7 @@ PLAY: tuple[Rule, ...] = (
         clause="La. 42:III-3106",
         code=(
             T + "shuffler_events:_void",
-            T + "closing:_judge_out",
+            T + "out_of_service:_judge_out",
             T + "closing:_judge_confirm",
         ),
         journal=(
