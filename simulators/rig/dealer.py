@@ -16,7 +16,7 @@ from simulators.rig.dealer_poker import DeckPerRound
 from simulators.rig.dealer_two_batch import TwoBatches
 from simulators.rig.felt import Felt
 from simulators.rig.referee import custody_of
-from simulators.rig.steps import Count, Pause, Script, Step, Stuck, Tap, Until
+from simulators.rig.steps import Count, Pause, Script, Step, Stuck, Tap, Until, args_of
 from simulators.rig.view import View
 
 SCRIPTS: dict[str, type[Acts]] = {
@@ -136,8 +136,7 @@ class Dealer:
         self.heard = answer
         if answer["ok"] or self._slip:
             return
-        args = {k: v for k, v in request.items() if k not in ("do", "id", "by")}
-        tap = Tap(request["do"], args, request.get("by", ""))
+        tap = Tap(request["do"], args_of(request), request.get("by", ""))
         self.refused = answer
         self._tries += 1
         mends = _FIRST.get(answer["refused"])

@@ -28,7 +28,7 @@ from firmware_bridge.transports.mem import MemReceiver, MemTransport
 from simulators.hosts.memory_host import MemoryHost
 from simulators.rig.dealer import Dealer
 from simulators.rig.felt import MANAGED_SHOE, READER, SHUFFLER, Felt
-from simulators.rig.steps import Stuck
+from simulators.rig.steps import Stuck, args_of
 from simulators.rig.view import View
 from simulators.wire.device import WireDevice
 
@@ -266,10 +266,9 @@ class Stepped:
 
 
 def _event(request: Mapping[str, Any], who: str, roles: frozenset[Role]) -> OperatorEvent:
-    args = {name: value for name, value in request.items() if name not in ("do", "id", "by")}
     if "by" in request:
         who, roles = request["by"], frozenset({Role(request["by"])})
-    return OperatorEvent(request["do"], args, who, roles, request["id"])
+    return OperatorEvent(request["do"], args_of(request), who, roles, request["id"])
 
 
 def _answer_json(reply: Reply) -> dict[str, Any]:

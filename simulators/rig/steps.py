@@ -27,6 +27,11 @@ class Tap:
         return cls(event, dict(pair.split("=", 1) for pair in pairs))
 
 
+def args_of(request: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request of a tap says beside its event, its id and whose it is."""
+    return {name: value for name, value in request.items() if name not in ("do", "id", "by")}
+
+
 @dataclass(frozen=True, slots=True)
 class Until:
     """Wait for what no tap can bring."""

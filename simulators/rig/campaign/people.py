@@ -10,7 +10,8 @@ from simulators.faults.script import Step
 from simulators.hosts.line import Line
 from simulators.models.shoe import Shoe
 from simulators.rig.campaign.go_on import GoOn
-from simulators.rig.campaign.slips import REFUSED, SLIPS, Slips
+from simulators.rig.campaign.slip import REFUSED, Scene
+from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.stepped import Stepped
 from simulators.rig.steps import Script, Tap
 from simulators.wire.device import WireDevice
@@ -82,7 +83,7 @@ class People:
 
     def _slipping(self, world: Stepped, script: Script) -> Script:
         """The script, with the slips that wait for an occasion."""
-        at = Slips(world.felt, world.view, world.dealer, self._random)
+        at = Scene(world.felt, world.view, world.dealer, self._random)
         for step in script:
             at.step, instead = step, False
             if (name := self._due(at, after=False)) is not None:
@@ -100,11 +101,11 @@ class People:
                     yield from self._slipping(world, self._go_on(world))
                     return
 
-    def _due(self, at: Slips, *, after: bool) -> str | None:
+    def _due(self, at: Scene, *, after: bool) -> str | None:
         due = (n for n in self._waiting if SLIPS[n].after is after and SLIPS[n].occasion(at))
         return next(due, None)
 
-    def _make(self, at: Slips, name: str) -> Script:
+    def _make(self, at: Scene, name: str) -> Script:
         self._waiting.remove(name)
         self.slips[name] += 1
         becomes, since = SLIPS[name].becomes, at.view.seq
