@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from controller.table.draft import Draft
 from devices import events as ev
+
+_AS_IT_IS = frozenset({str, int, bool, bytes, type(None)})
 
 
 def plain(event: ev.DeviceEvent) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def secrets(event: ev.DeviceEvent) -> dict[str, Any]:
     """What `plain` leaves out: sealed as long as the card may not be seen (law 7)."""
     own = event.own_fields()
     hidden = {k: plain_value(own[k]) for k in (*event.secret, "text") if k in own}
-    return {**hidden, "raw": event.raw}
+    return {**hidden, "raw": plain_value(event.raw)}
 
 
 def record(
@@ -40,12 +43,16 @@ def record(
     if ev.carries_card(event):
         draft.add(kind, data, secrets(event))
     else:
-        draft.add(kind, {**data, "raw": event.raw})
+        draft.add(kind, {**data, "raw": plain_value(event.raw)})
 
 
 def plain_value(value: Any) -> Any:
-    if isinstance(value, dict):
+    """The value as a fact may hold it. What has no such form is told as text: a fact is never refused."""
+    kind = type(value)
+    if kind in _AS_IT_IS:
+        return value
+    if isinstance(value, Mapping):
         return {str(k): plain_value(v) for k, v in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [plain_value(v) for v in value]
-    return value
+    return bytes(value) if isinstance(value, bytearray | memoryview) else str(value)

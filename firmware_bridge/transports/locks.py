@@ -176,6 +176,6 @@ def _wrote(pid: int, written: os.stat_result) -> bool:
 
 def _program_of(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     except OSError:
         return "unknown program"

@@ -134,6 +134,22 @@ def test_a_burst_is_one_commit_and_effects_follow_it(bench: Bench) -> None:
     assert bench.service.state.seq == bench.recorder.journal.last_seq == bench.published[-1]
 
 
+def test_what_a_driver_tells_is_journaled_whatever_it_is(bench: Bench) -> None:
+    """Drivers of others: a value that no fact may hold must not stop the table at its commit."""
+    status = {"inside": 0, "volts": 3.3, 7: [1.5, Phase.IDLE], "raw": bytearray(b"\x01")}
+    bench.give(Observed(replace(up("shuffler").event, status=status)))
+    bench.give(Observed(ev.Lid(device="shoe", n=1, open=True, raw=bytearray(b"\x02"))))
+    facts = {entry.fact.kind: entry.fact for entry in bench.recorder.entries()}
+    assert facts["link_up"].data["status"] == {
+        "inside": 0,
+        "volts": "3.3",
+        "7": ["1.5", "idle"],
+        "raw": b"\x01",
+    }
+    assert facts["lid"].sealed["raw"] == b"\x02"
+    assert bench.service.stopped is None
+
+
 def test_inputs_that_change_nothing_commit_nothing(bench: Bench) -> None:
     assert bench.give(tap("burn", roles=()))[0].refusal is not None
     assert bench.recorder.happened == []

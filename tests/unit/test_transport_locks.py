@@ -172,6 +172,15 @@ class TestForeignProcess:
         monkeypatch.setattr(locks, "locked_by", lambda device: locks.Holder(other.pid, "python3"))
         assert locks.held_by(DEVICE) == locks.Holder(other.pid, "left")
 
+    def test_a_holder_with_a_name_that_is_no_text_is_a_holder(self, lock_dir, may_not_look):
+        program = "open('/proc/self/comm', 'wb').write(b'ab\\xff'); print(flush=True); input()"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", program], **pipes) as child:
+            child.stdout.readline()
+            self.leave(lock_dir, DEVICE, f"{child.pid:10d}\n")
+            assert locks.holder(DEVICE) == locks.Holder(child.pid, "ab\ufffd")
+            child.communicate(b"\n")
+
     def test_the_start_of_a_process_is_told_in_wall_time(self, lock_dir):
         before = time.time()
         with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
