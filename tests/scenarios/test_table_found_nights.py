@@ -242,6 +242,24 @@ def test_a_cycle_of_the_empty_machine_does_not_hold_up_the_batch_in_hand() -> No
     assert t.state.phase is Phase.BETWEEN_ROUNDS
 
 
+@pytest.mark.rule(f"{NIGHT}(c)2", "R-36b")
+def test_a_cycle_of_the_empty_machine_stays_latched_once_the_batch_lies_in_it() -> None:
+    t = Hand(night_rules(shuffler="shuffler"))
+    t.boot()
+    t.links_up()
+    t.tap("open")
+    t.cycle += 1
+    t.event(ev.CycleStarted, "shuffler", cycle=t.cycle, token=None)
+    t.tap("load_shuffler", batch="A")
+    fault = t.state.faults[0]
+    assert fault.code == "foreign_cycle"
+    assert t.refused("clear", SUPERVISOR, fault=fault.id).code == "cause_remains"
+    t.start()
+    t.complete()
+    t.tap("clear", SUPERVISOR, fault=fault.id)
+    assert t.codes == []
+
+
 # --- one batch, and dealt from the hand ---
 
 

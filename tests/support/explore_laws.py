@@ -667,6 +667,9 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
                 return True  # no card is on the table
             if fault.batch is not None and state.batches[fault.batch].replaced > fault.again:
                 return True
+            empty = fault.batch is None and inside is None
+            if empty and len(rules.batches) == 1 and not rules.continuous:
+                return True  # it ran empty, and there is no other batch to mix up
             mended = {b for b in room.by_hand & room.shuffled if state.batches[b].at(Place.IN_HAND)}
             mended |= {inside} & room.shuffled
             if room.shoe and room.dry and state.batches[room.shoe].at(Place.IN_HAND) == rules.batch_size:
