@@ -19,7 +19,6 @@ from controller.factlog import (
     BOOT_ID_USED,
     CHUNK,
     ChainedLog,
-    FactLog,
     MemoryJournal,
     Verdict,
     entry_of,
@@ -42,23 +41,6 @@ from controller.record import (
 )
 from controller.seal import KeyMissing, create_key, load_key, sync_directory
 from firmware_bridge.clock import Clock
-
-__all__ = [
-    "CHECKPOINT",
-    "Entry",
-    "FactLog",
-    "Journal",
-    "JournalBusy",
-    "JournalCorrupt",
-    "JournalError",
-    "JournalFailed",
-    "JournalReader",
-    "JournalUnreadable",
-    "MemoryJournal",
-    "Verdict",
-    "new_boot_id",
-    "verify",
-]
 
 APPLICATION_ID = 0x43555443
 WAL_PAGES = 1000

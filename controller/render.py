@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from controller.record import Entry
+from controller.record import EPOCH, Entry
 
 EXPOSED = "exposed"
 """Fact kind: data `seqs` lists the facts whose cards lie open on the table now."""
 COLLECTED = "collected"
 """Fact kind: the shoe cycle that began with fact `from` is over; its cards are no secret any more."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ENVELOPE = ("fact", "kind", "source", "at", "mono_ns", "boot_id")
 
 

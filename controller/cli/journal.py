@@ -16,7 +16,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from controller.cli import exits
-from controller.journal import Entry, JournalReader, Verdict, verify
+from controller.factlog import Verdict
+from controller.journal import JournalReader, verify
+from controller.record import Entry
 from controller.render import ENVELOPE, Visible, entry_json, utc, visible
 
 FOLLOW_SECONDS = 0.25

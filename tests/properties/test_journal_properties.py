@@ -8,8 +8,8 @@ import cbor2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.journal import Entry, MemoryJournal
-from controller.record import encode, plain
+from controller.factlog import MemoryJournal
+from controller.record import Entry, encode, plain
 from controller.render import entry_json, visible
 from controller.seal import Sealer, padded_size
 from controller.table.inputs import Fact

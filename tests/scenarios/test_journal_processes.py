@@ -16,7 +16,8 @@ from random import Random
 
 import pytest
 
-from controller.journal import Journal, JournalBusy, JournalReader, JournalUnreadable, verify
+from controller.journal import Journal, JournalReader, verify
+from controller.record import JournalBusy, JournalUnreadable
 from controller.table.inputs import Fact
 from firmware_bridge.clock import VirtualClock
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import cbor2
 import pytest
 
-from controller.journal import Journal, JournalCorrupt, MemoryJournal, verify
-from controller.record import Chain, chain_hash, plain
+from controller.factlog import MemoryJournal
+from controller.journal import Journal, verify
+from controller.record import Chain, JournalCorrupt, chain_hash, plain
 from controller.seal import KEY_BYTES, KeyMissing
 from controller.table.inputs import Fact, Role
 from firmware_bridge.clock import VirtualClock

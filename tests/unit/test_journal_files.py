@@ -12,15 +12,8 @@ from pathlib import Path
 import pytest
 
 from controller import journal as module
-from controller.journal import (
-    Journal,
-    JournalBusy,
-    JournalCorrupt,
-    JournalFailed,
-    JournalReader,
-    JournalUnreadable,
-    verify,
-)
+from controller.journal import Journal, JournalReader, verify
+from controller.record import JournalBusy, JournalCorrupt, JournalFailed, JournalUnreadable
 from controller.seal import KeyUnusable, create_key
 from controller.table.inputs import Fact
 from firmware_bridge.clock import VirtualClock

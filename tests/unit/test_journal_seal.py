@@ -12,7 +12,9 @@ import cbor2
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from controller.journal import Journal, JournalFailed, MemoryJournal, verify
+from controller.factlog import MemoryJournal
+from controller.journal import Journal, verify
+from controller.record import JournalFailed
 from controller.seal import (
     KEY_BYTES,
     KeyMissing,
