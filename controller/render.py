@@ -15,6 +15,7 @@ EXPOSED = "exposed"
 COLLECTED = "collected"
 """Fact kind: the shoe cycle that began with fact `from` is over; its cards are no secret any more."""
 ENVELOPE = ("fact", "kind", "source", "at", "mono_ns", "boot_id")
+_FREE = {name: f"{name}_" for name in ENVELOPE}
 
 
 class Visible:
@@ -76,15 +77,10 @@ def entry_json(entry: Entry, masked: bool) -> dict[str, Any]:
         "boot_id": entry.boot.hex(),
     }
     for name, value in fact.data.items():
-        free = _free(name)
-        out[free] = value if type(value) in _AS_IT_IS else _jsonable(value)
+        out[_FREE.get(name, name)] = value if type(value) in _AS_IT_IS else _jsonable(value)
     for name in entry.hidden:
-        out[_free(name)] = None if masked or entry.is_sealed else _jsonable(fact.sealed.get(name))
+        out[_FREE.get(name, name)] = None if masked or entry.is_sealed else _jsonable(fact.sealed.get(name))
     return out
-
-
-def _free(name: str) -> str:
-    return f"{name}_" if name in ENVELOPE else name
 
 
 _AS_IT_IS = frozenset({str, int, bool, type(None)})

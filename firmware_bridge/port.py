@@ -206,7 +206,9 @@ class Port:
         except Exception as error:  # noqa: BLE001 - a bug anywhere must be told and must not end the pump
             self._crashed(error, outputs)
             busy = True
-        return self._hand_over(outputs) or busy
+        if outputs:
+            self._deliver(self.name, outputs)
+        return busy or bool(outputs)
 
     def deadline(self) -> float:
         """When the next step has something to do without any byte or request (monotonic seconds)."""
@@ -230,13 +232,14 @@ class Port:
             self._crashed(error, outputs)
         finally:
             self._transport.dispose()
-        self._hand_over(outputs)
+        if outputs:
+            self._deliver(self.name, outputs)
 
     def _turn(self, timeout: float, outputs: list[object]) -> bool:
         if self._nudge.is_set():
             self._nudge.clear()
         now = self._clock.now()
-        busy = self._serve(now, outputs)
+        busy = bool(self._requests) and self._serve(now, outputs)
         if self._open and busy:  # what was asked for goes out first; the next turn reads
             self._tick(now, outputs)
             return True
@@ -374,11 +377,6 @@ class Port:
         except Exception as again:  # noqa: BLE001 - the driver fails in `lost` too: its commands still end
             outputs.append(Crashed(type(again).__name__, "while closing"))
             self._abandon(name, outputs)
-
-    def _hand_over(self, outputs: list[object]) -> bool:
-        if outputs:
-            self._deliver(self.name, outputs)
-        return bool(outputs)
 
 
 def stop_all(ports: Iterable[Port]) -> None:

@@ -103,7 +103,7 @@ def decode(packet: bytes) -> Message | Malformed:
 def failure(message: Message) -> Failure | None:
     """The error an answer carries, in the form of either version; None when it is a success."""
     err = message.body.get("err")
-    if isinstance(err, Mapping):
+    if isinstance(err, dict):
         group, rc = err.get("group", message.group), err.get("rc")
     else:
         group, rc = message.group, message.body.get("rc", 0)
@@ -129,7 +129,7 @@ def _body(data: bytes) -> dict[str, Any] | Malformed:
         return Malformed(f"the body is not CBOR: {type(wrong).__name__}")
     if stream.tell() != len(data):
         return Malformed(f"{len(data) - stream.tell()} bytes follow the body's map")
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return Malformed(f"the body is no map but {type(value).__name__}")
     return {key: item for key, item in value.items() if isinstance(key, str)}
 

@@ -29,8 +29,7 @@ def plain(event: ev.DeviceEvent) -> dict[str, Any]:
 
 def secrets(event: ev.DeviceEvent) -> dict[str, Any]:
     """What `plain` leaves out: sealed as long as the card may not be seen (law 7)."""
-    own = event.own_fields()
-    hidden = {k: plain_value(own[k]) for k in (*event.secret, "text") if k in own}
+    hidden = {k: plain_value(getattr(event, k)) for k in (*event.secret, "text") if hasattr(event, k)}
     return {**hidden, "raw": plain_value(event.raw)}
 
 

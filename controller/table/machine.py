@@ -6,6 +6,8 @@ the rules, and raises when the two do not agree. Callbacks do no I/O.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from transitions import EventData, Machine, MachineError
@@ -107,6 +109,8 @@ class _Model:
         self._rules = rules
         self._state: TableState | None = None
         self._tap: OperatorEvent | None = None
+        for name, guard in GUARDS.items():
+            setattr(self, f"is_{name}", partial(self._holds, guard))
 
     def view(self, state: TableState, tap: OperatorEvent | None) -> None:
         """What the guards judge by; without a tap the fact has happened and only guards of the way count."""
@@ -117,16 +121,9 @@ class _Model:
         assert self._state is not None
         return self._tap is None or judge.accepts(self._rules, self._state, self._tap)
 
-    def __getattr__(self, name: str) -> Any:
-        guard = GUARDS.get(name.removeprefix("is_")) if name.startswith("is_") else None
-        if guard is None:
-            raise AttributeError(name)
-
-        def holds(_event: EventData) -> bool:
-            assert self._state is not None
-            return guard(self._rules, self._state)
-
-        return holds
+    def _holds(self, guard: Callable[[TableRules, TableState], bool], _event: EventData) -> bool:
+        assert self._state is not None
+        return guard(self._rules, self._state)
 
 
 def mermaid() -> str:

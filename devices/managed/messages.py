@@ -79,7 +79,7 @@ def check_ring(body: Body) -> Ring:
         raise Malformed("events are no list")
     found: dict[int, RingEntry] = {}
     for entry in entries:
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, dict):
             raise Malformed("an event is no map")
         number = uint(entry, "n")
         made = RingEntry(number, text(entry, "k"), entry, deterministic(entry))

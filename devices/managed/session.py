@@ -83,6 +83,8 @@ class _Asked:
     at: float
 
 
+_ASKS = (Phase.SESSION, Phase.READY)
+_ANSWERS = (smp.Op.READ_ANSWER, smp.Op.WRITE_ANSWER)
 _STEPS = ("echo", "identity", "settings", "ring", "status")
 _POLL = "poll"
 
@@ -275,7 +277,7 @@ class Managed:
         return out
 
     def _fail(self, reason: str, now: float) -> list[DriverOutput]:
-        if self._phase not in {Phase.SESSION, Phase.READY}:
+        if self._phase not in _ASKS:
             return []
         out = self._drop(reason, now)
         self._phase = Phase.RESTING
@@ -300,8 +302,9 @@ class Managed:
         if isinstance(message, smp.Malformed):
             return [rejected(packet, message.reason, self._event, now)]
         self.counters.frames += 1
-        asked = next((a for a in self._asked.values() if a.key == message.key), None)
-        if message.op not in {smp.Op.READ_ANSWER, smp.Op.WRITE_ANSWER} or asked is None:
+        key = message.key
+        asked = next((a for a in self._asked.values() if a.key == key), None)
+        if message.op not in _ANSWERS or asked is None:
             self.counters.unasked += 1
             return []
         failure = smp.failure(message)
@@ -317,7 +320,7 @@ class Managed:
             self._wrong = str(wrong)
             return [rejected(packet, f"malformed answer: {wrong}", self._event, now)]
         self._wrong = None
-        return self._step(link.Received(message.key, outcome), now)
+        return self._step(link.Received(key, outcome), now)
 
     def _step(self, event: link.Input, now: float) -> list[DriverOutput]:
         self._link, outputs = link.step(self._link, event, now)
@@ -341,7 +344,7 @@ class Managed:
 
     def _ended(self, call: str, outcome: link.Outcome, now: float) -> list[DriverOutput]:
         asked = self._asked.pop(call)
-        if self._phase not in {Phase.SESSION, Phase.READY}:
+        if self._phase not in _ASKS:
             return []
         if call in _STEPS:
             return self._advance(call, outcome, now)

@@ -53,5 +53,9 @@ class GarbageRun:
         if not self._count:
             return []
         run = Garbage(self._reason, bytes(self._data), self._count)
-        self.__init__()  # type: ignore[misc]  # the same empty state as at the start
+        self.clear()
         return [run]
+
+    def clear(self) -> None:
+        """Start anew."""
+        self.__init__()  # type: ignore[misc]  # the same empty state as at the start

@@ -157,7 +157,7 @@ class Decoder:
         out += self._garbage.take()
         out.append(Packet(packet))
         self._packet.clear()
-        self._lines.take()
+        self._lines.clear()
         return None
 
     def _reject(self, line: bytes, reason: str) -> None:
@@ -168,4 +168,5 @@ class Decoder:
             self._garbage.add(run.data, reason, run.count)
 
     def _abandon(self) -> None:
-        self._reject(b"", UNFINISHED)
+        if self._lines:
+            self._reject(b"", UNFINISHED)
