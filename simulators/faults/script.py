@@ -240,8 +240,8 @@ class Director:
         return min((step.time for step in self._waiting if step.time is not None), default=None)
 
     def advance(self, now: float) -> None:
-        due = [step for step in self._waiting if step.time is not None and step.time <= now]
-        self.go(*sorted(due, key=lambda step: step.time or 0.0))
+        if due := [step for step in self._waiting if step.time is not None and step.time <= now]:
+            self.go(*sorted(due, key=lambda step: step.time or 0.0))
 
     def card(self) -> None:
         """One more card has left."""

@@ -81,6 +81,7 @@ class World:
 
     def census(self) -> dict[str, dict[str, int]]:
         """Cards by place and batch (`?` for a stranger), empty places left out. Raises CardsAstray."""
+        batch_of = self._batch_of
         found: dict[Card, str] = {}
         counts: dict[str, dict[str, int]] = {}
         for place, holder in self.places.items():
@@ -90,7 +91,7 @@ class World:
             if len(found) < before + len(cards):
                 raise CardsAstray(self._twice())
             if cards:
-                counts[place] = dict(Counter([self._batch_of.get(card, "?") for card in cards]))
+                counts[place] = dict(Counter([batch_of.get(card, "?") for card in cards]))
         if missing := [card.serial for card in self._batch_of if card not in found]:
             raise CardsAstray(f"{len(missing)} cards are nowhere, the first has serial {missing[0]}")
         return counts

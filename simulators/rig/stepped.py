@@ -108,7 +108,7 @@ class Stepped:
     def _boot(self) -> None:
         self.boots += 1
         log = self._log or quiet_log()
-        self.service = Service(self.rules, self.journal, {}, log=log)
+        self.service = Service(self.rules, self.journal, {}, log=self._log)
         self.controller = Controller(self.service, self.clock, Notifier({}), log)
         self.recovered = state = self.service.recover()
         ports: dict[str, WatchedPort] = {}

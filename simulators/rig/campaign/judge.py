@@ -219,7 +219,7 @@ class Judge:
             if place.endswith("sleeve"):
                 continue
             cards = [item for item in holder.contents() if isinstance(item, Card)]
-            batches = [felt.batch_of.get(card) for card in cards]
+            batches = list(map(felt.batch_of.get, cards))
             if None in batches:
                 slipped = [card for card, batch in zip(cards, batches, strict=True) if batch is None]
                 batches += [by_back.get(card.back) for card in slipped if card.serial < 0]

@@ -71,6 +71,8 @@ class People:
 
     def believed(self, world: Stepped) -> list[str]:
         """Slips that had to be latched as a fault, and were not."""
+        if not self._owed:
+            return []
         facts = [
             entry for entry in world.journal.entries() if entry.fact.kind in ("fault_latched", "fault_again")
         ]

@@ -170,6 +170,8 @@ class Table:
     def _before_commit(self) -> None:
         if self.plan.steps:
             self.judge.notice()
+        if not self._traps:
+            return
         for name in ("crash", "power_cut"):
             if self._traps.sprung(name):
                 self._light(None if name == "crash" else self._random.uniform(*OFF_S))
