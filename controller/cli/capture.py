@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from controller.cli.decode import Options, driver_spec, set_up
+from controller.cli.event_lines import note
 from controller.cli.exits import CommandError, RefusedByTable
 from controller.cli.listen import Listener
 from controller.cli.wires import TABLE_OPEN, open_wire, record
@@ -56,13 +56,13 @@ def capture(
         force=force,
     )
     progress = _Progress(recorder)
-    listener = Listener(spec, wire, progress.event, _note)
+    listener = Listener(spec, wire, progress.event, note)
 
     def done() -> bool:
         progress.show()
         return not recorder.check()
 
-    _note(f"recording to {output}; Ctrl-C ends")
+    note(f"recording to {output}; Ctrl-C ends")
     took = listener.run(seconds, done, TURN_S)
     if recorder.stopped is not None:
         kept = f" ({recorder.records} records before that are in {output})" if recorder.records else ""
@@ -115,8 +115,4 @@ class _Progress:
         if now < self._due or recorder.records == self._told:
             return
         self._due, self._told = now + PROGRESS_S, recorder.records
-        _note(f"{recorder.bytes_in} bytes from the device, {recorder.bytes_out} to it, {self.events} events")
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+        note(f"{recorder.bytes_in} bytes from the device, {recorder.bytes_out} to it, {self.events} events")

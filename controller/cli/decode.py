@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, cast
 
 import typer
 
+from controller.cli.event_lines import note
 from controller.cli.exits import CommandError
 from firmware_bridge.clock import SystemClock
 
@@ -245,14 +246,14 @@ def _recorded(file: str) -> Iterator[Iterable[_Piece]]:
     if file == "-":
         if sys.stdin is None:
             raise CommandError(_NO_STDIN)
-        yield from _timed(read_capture(sys.stdin.buffer, _name(file), _note))
+        yield from _timed(read_capture(sys.stdin.buffer, _name(file), _told))
         return
     with open(file, "rb") as source:  # noqa: PTH123 - errors shall name the file as it was typed
         if source.seekable():
             for _ in read_capture(source, file, lambda _: None):
                 pass
             source.seek(0)
-        yield from _timed(read_capture(source, file, _note))
+        yield from _timed(read_capture(source, file, _told))
 
 
 def _timed(records: Iterator[Record]) -> Iterator[Iterable[_Piece]]:
@@ -268,8 +269,8 @@ def _timed(records: Iterator[Record]) -> Iterator[Iterable[_Piece]]:
             yield ((data, now, at, record.inbound, record.packets),)
 
 
-def _note(text: str) -> None:
-    print(f"cutcard: {text}", file=sys.stderr, flush=True)
+def _told(text: str) -> None:
+    note(f"cutcard: {text}")
 
 
 def _raw(file: str) -> Iterator[bytes]:
@@ -283,7 +284,7 @@ def _raw(file: str) -> Iterator[bytes]:
     with open(file, "rb") as source:  # noqa: PTH123 - errors shall name the file as it was typed
         while chunk := source.read(CHUNK):
             if chunk.startswith(_PCAPNG) and source.tell() == len(chunk):
-                _note(f"{file} looks like a capture and is read as raw bytes: did you mean --format pcapng?")
+                _told(f"{file} looks like a capture and is read as raw bytes: did you mean --format pcapng?")
             yield chunk
 
 

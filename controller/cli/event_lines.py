@@ -42,6 +42,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def note(text: str) -> None:
+    """A line for people beside the output, on standard error: it may quote what a device says of itself."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
 def as_json(event: Mapping[str, Any]) -> str:
     """One line of plain ASCII: right in every encoding and harmless on every terminal."""
     return json.dumps(event, separators=(",", ":")).replace("\x7f", "\\u007f")

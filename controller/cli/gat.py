@@ -12,6 +12,7 @@ from xml.sax.saxutils import unescape
 
 import typer
 
+from controller.cli.event_lines import note
 from controller.cli.exits import DEVICE, REFUSED, CommandError
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class _Talk:
             if now >= due:
                 due = now + PROGRESS_S[1]
                 state = f" ({self._state})" if self._state else ""
-                _note(f"{what}{state}, {now - since:.0f} s; it may take 20 minutes")
+                note(f"{what}{state}, {now - since:.0f} s; it may take 20 minutes")
 
     def _take(self, name: str, outputs: Sequence[object]) -> None:
         """The port's `deliver`."""
@@ -300,12 +301,6 @@ class _Talk:
                     self._ends[call_id] = outcome
                 case Crashed(error, where):
                     print(f"{error} at {where}", file=sys.stderr, flush=True)
-
-
-def _note(text: str) -> None:
-    from controller.cli.event_lines import printable
-
-    print(printable(text), file=sys.stderr, flush=True)
 
 
 # For people

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from controller.cli.event_lines import note
 from controller.cli.exits import DEVICE, CommandError
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _heard(spec: DriverSpec, port: str) -> tuple[dict[str, Any], bool]:
     from controller.cli.wires import open_wire
 
     wire = open_wire(port, spec, write=False)
-    listener = Listener(spec, wire, lambda _: None, lambda text: print(text, file=sys.stderr, flush=True))
+    listener = Listener(spec, wire, lambda _: None, note)
     seconds = listener.run(HEARD_S, lambda: listener.counters.frames > 0)
     frames = listener.counters.frames
     if not frames:

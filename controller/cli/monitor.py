@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from controller.cli.decode import Options, driver_spec, set_up
-from controller.cli.listen import Listener, PortError
+from controller.cli.event_lines import note
+from controller.cli.listen import Listener
 from controller.cli.wires import open_wire
 
 if TYPE_CHECKING:
     from devices.events import DeviceEvent
-
-__all__ = ["PortError", "monitor"]
 
 
 def monitor(
@@ -40,10 +38,10 @@ def monitor(
 
     spec = set_up(driver_spec(driver), options)
     lines = _Lines(event_lines.output(), count, as_json=as_json)
-    listener = Listener(spec, open_wire(port, spec, write=False), lines.take, _note)
+    listener = Listener(spec, open_wire(port, spec, write=False), lines.take, note)
     took = listener.run(seconds, lambda: lines.full)
     if not listener.heard:
-        _note(f"{took:.1f} s, 0 bytes, 0 events: nothing came")
+        note(f"{took:.1f} s, 0 bytes, 0 events: nothing came")
 
 
 MASKED = "a table is open on this machine: cards that may not be seen yet are shown as ?, without raw bytes"
@@ -79,14 +77,10 @@ class _Lines:
         masked = any_open()
         if masked != self._masked:
             self._masked = masked
-            _note(MASKED if masked else SHOWN)
+            note(MASKED if masked else SHOWN)
         found = to_json(event, at=self._clock.wall(), masked=masked)
         line = (
             event_lines.as_json(found) if self._as_json else event_lines.as_text(found, colour=self._colour)
         )
         self._out.write(line + "\n")
         self._out.flush()
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from controller.cli.event_lines import note
 from controller.cli.send import End
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class _Talk:
             self._look_elsewhere()
         if now >= self._line_due and self._outcome is None:
             self._line_due = now + PROGRESS_S[1]
-            _note(f"{self._name}: {self._progress(now)}")
+            note(f"{self._name}: {self._progress(now)}")
 
     def _progress(self, now: float) -> str:
         seconds = now - self._since
@@ -137,7 +138,7 @@ class _Talk:
         from firmware_bridge.port import Port
         from firmware_bridge.transports import open_transport, parse_uri
 
-        _note(f"the device {self._serial} is at {uri} now")
+        note(f"the device {self._serial} is at {uri} now")
         self._port.close()
         self._uri, self._host.packets = uri, parse_uri(uri).packets
         self._wire = open_transport(uri)
@@ -158,9 +159,9 @@ class _Talk:
                 case Progress():
                     self._done = output
                 case Told(text):
-                    _note(f"{self._name}: {text}")
+                    note(f"{self._name}: {text}")
                 case Printed(text):
-                    _note(f"the device prints: {text}")
+                    note(f"the device prints: {text}")
                 case Ended(outcome):
                     self._outcome = outcome
                 case Opened():
@@ -195,9 +196,3 @@ class _Talk:
         if self._name in READS:
             return End("unknown", f"{self._name} was not answered ({why}): it only asks, so ask again")
         return End("unknown", f"nobody knows what became of {self._name} ({why}): {AFTER[self._name]}")
-
-
-def _note(text: str) -> None:
-    from controller.cli.event_lines import printable
-
-    print(printable(text), file=sys.stderr, flush=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from controller.cli.event_lines import note
 from controller.cli.exits import CommandError, RefusedByTable
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def captured(wire: Receiver) -> Receiver:
     file = os.environ.get(VARIABLE)
     if not file:
         return wire
-    return record(wire, Path(file), told=_note, again=f"give {VARIABLE} another name")[0]
+    return record(
+        wire, Path(file), told=lambda text: note(f"cutcard: {text}"), again=f"give {VARIABLE} another name"
+    )[0]
 
 
 def record(
@@ -74,7 +76,3 @@ def _forbidden() -> str | None:
     from controller.open_tables import any_open
 
     return TABLE_OPEN if any_open() else None
-
-
-def _note(text: str) -> None:
-    print(f"cutcard: {text}", file=sys.stderr, flush=True)

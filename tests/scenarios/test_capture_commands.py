@@ -66,8 +66,8 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         if text.startswith("listening on"):
             opened.set()
 
-    monkeypatch.setattr(monitor_module, "_note", note)
-    monkeypatch.setattr(capture_module, "_note", note)
+    monkeypatch.setattr(monitor_module, "note", note)
+    monkeypatch.setattr(capture_module, "note", note)
     return opened
 
 

@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 from controller import open_tables
 from controller.cli import monitor as monitor_module
 from controller.cli.app import app
-from controller.cli.monitor import PortError
+from controller.cli.listen import PortError
 from devices.managed import session
 from firmware_bridge import smp
 from firmware_bridge.framing import smp_console
@@ -47,7 +47,7 @@ def no_table_open(monkeypatch: pytest.MonkeyPatch) -> None:
 def listening(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when the monitor has opened its port."""
     opened = threading.Event()
-    monkeypatch.setattr(monitor_module, "_note", lambda text: opened.set())
+    monkeypatch.setattr(monitor_module, "note", lambda text: opened.set())
     return opened
 
 
@@ -339,7 +339,7 @@ def test_field_08_bytes_that_make_no_frame_name_the_likely_cause(
         notes.append(text)
         heard.set()
 
-    monkeypatch.setattr(monitor_module, "_note", note)
+    monkeypatch.setattr(monitor_module, "note", note)
     monkeypatch.setattr(session, "TIMEOUT", 0.1)
     with pty_line() as (master, port):
 

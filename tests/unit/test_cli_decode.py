@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from controller.cli import decode as decode_module
 from controller.cli import event_lines
+from controller.cli import monitor as monitor_module
 from controller.cli.app import app
 from controller.cli.exits import CommandError
 from firmware_bridge.framing import smp_console
@@ -237,3 +238,9 @@ def test_a_dump_of_a_managed_device() -> None:
         ("card_drawn", 43),
     ]
     assert (summary["frames"], summary["bytes"]) == (1, len(data))
+
+
+def test_the_name_of_a_device_moves_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a USB device says of itself stands in the line that tells which port was opened."""
+    monitor_module.note("listening on USB device 1209:0002 at 1-1, Shoe \x1b[2J, bulk")
+    assert capsys.readouterr().err == "listening on USB device 1209:0002 at 1-1, Shoe \\x1b[2J, bulk\n"
