@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 from controller.cli import exits
+from controller.cli.event_lines import printable
 
 GROUP = "cutcard.commands"
 OWN = {
@@ -171,8 +172,9 @@ def main(args: Sequence[str] | None = None) -> None:
         code = exits.code_of(error)
         if code is None:
             raise
+        lines = map(printable, exits.sentence(error).split("\n"))  # some quote what a device says
         with suppress(OSError):
-            print(f"cutcard: {exits.sentence(error)}", file=sys.stderr)
+            print("cutcard: " + "\n".join(lines), file=sys.stderr)
         sys.exit(code)
     finally:
         for stream in (sys.stdout, sys.stderr):

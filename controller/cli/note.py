@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from controller.cli.event_lines import printable
+
 Answer = Mapping[str, Any]
 
 PHASES = {
@@ -72,7 +74,8 @@ UNUSABLE = ("device_down", "inspection_due")
 
 
 def row(name: str, text: str) -> str:
-    return f"{name:<11} {text}"
+    """One line; a text may quote what a device says, which no terminal shall obey."""
+    return f"{name:<11} {printable(text)}"
 
 
 def kind(fact: Answer) -> str:
@@ -84,8 +87,8 @@ def kind(fact: Answer) -> str:
 def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     rounds = f"round {s['round']['number']} in play" if s["round"] else _count(s["rounds"], "round")
     yield row("table", f"{s['table']}, {rounds}, fact {s['fact']}")
-    phase = f"\033[1m{s['phase']}\033[0m" if bold else s["phase"]
-    yield row("phase", f"{phase}: {PHASES.get(s['phase'], 'see `cutcard machine`')}")
+    phase = row("phase", f"{s['phase']}: {PHASES.get(s['phase'], 'see `cutcard machine`')}")
+    yield phase.replace(s["phase"], f"\033[1m{s['phase']}\033[0m", 1) if bold else phase
     if s["round"]:
         yield row("round", _round(s["round"], counted=s["shoe"]["device"] is not None))
         if s["round"]["hands"]:

@@ -67,6 +67,17 @@ def test_help_loads_no_heavy_module() -> None:
     assert listed[: len(app.OWN)] == list(app.OWN)
 
 
+def test_an_error_that_quotes_a_device_moves_no_terminal(
+    cutcard: Cutcard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object) -> None:
+        raise errors.WrongDevice("two devices say they are \x1b[2J:\nunplug one")
+
+    monkeypatch.setattr(client, "ask", ask)
+    ran = cutcard("status", "--socket", "x")
+    assert (ran.code, ran.err) == (3, "cutcard: two devices say they are \\x1b[2J:\nunplug one\n")
+
+
 def test_a_wrong_command_names_the_nearest(cutcard: Cutcard) -> None:
     ran = cutcard("stauts")
     assert (ran.code, ran.out) == (2, "")

@@ -46,6 +46,16 @@ def bench_with(table: Table) -> Bench:
     return bench
 
 
+def test_what_a_device_says_moves_no_terminal() -> None:
+    t = Table()
+    t.links_up()
+    t.event(ev.LinkDown, reason="lost \x1b[2J")
+    lines = list(note.status({**view(bench_with(t).service, "status"), "ports": {}}, START, bold=True))
+    assert "\x1b[1mclosed\x1b[0m: the table is closed" in lines[1]
+    assert "\x1b" not in "".join(lines[:1] + lines[2:])
+    assert any("lost \\x1b[2J" in line for line in lines)
+
+
 def test_every_phase_place_and_state_has_words() -> None:
     assert set(note.PHASES) == set(Phase)
     assert set(note.PLACES) == set(Place)
