@@ -141,10 +141,10 @@ class Service:
             state = state or initial(self.rules, seq=entry.seq - 1)
             try:
                 state = evolve(state, entry.fact)
-            except (KeyError, ValueError) as error:
+            except Exception as error:
                 raise JournalDisagrees(
-                    f"fact {entry.seq} of the journal does not fit this table ({where(error)}): "
-                    "use the journal and the table.toml that belong together"
+                    f"fact {entry.seq} of the journal does not fit this table ({where(error)}): use the "
+                    "journal and the table.toml that belong together, and no older version than wrote it"
                 ) from error
             if entry.fact.kind == REFUSED:
                 self.last_refused = entry

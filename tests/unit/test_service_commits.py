@@ -16,6 +16,7 @@ from controller.factlog import MemoryJournal
 from controller.record import Entry, JournalFailed
 from controller.service import JournalDisagrees, Reply, Service
 from controller.table.args import digest
+from controller.table.checkpoint import checkpoint
 from controller.table.draft import Decision
 from controller.table.inputs import Ended, Fact, Input, Observed, OperatorEvent, Role
 from controller.table.machine import Disagreement
@@ -344,6 +345,15 @@ def test_a_journal_of_another_table_is_told(bench: Bench) -> None:
     told = "open for blackjack of nj-casino in mode two-batch-shoe, table.toml says .* hand-dealt"
     with pytest.raises(JournalDisagrees, match=told):
         bench.restarted(other_mode)
+
+
+def test_a_journal_of_a_later_version_is_told(bench: Bench) -> None:
+    """What a checkpoint of it holds is not known here."""
+    later = checkpoint(bench.service.state)
+    later["shoe"]["invented_later"] = 1
+    bench.recorder.append([Fact("checkpoint", "service", {"state": later})])
+    with pytest.raises(JournalDisagrees, match=r"fact 5 of the journal .*no older version than wrote it"):
+        bench.restarted()
 
 
 def test_log_lines_carry_numbers_and_never_a_card() -> None:
