@@ -1,4 +1,4 @@
-"""Hosts with a thread of their own, for programs that have no loop: tests, mostly."""
+"""One loop for hosts and whatever else is pumped, and a thread for it where a program has none."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import os
 import select
 import threading
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol, Self
+
+from simulators.wire.device import earliest
+
+
+class Readable(Protocol):
+    """What can be waited for beside hosts."""
+
+    def fileno(self) -> int: ...
 
 
 class Pumped(Protocol):
@@ -20,6 +29,23 @@ class Pumped(Protocol):
     def deadline(self) -> float | None: ...
 
     def pump(self, now: float) -> None: ...
+
+
+def wait(hosts: Iterable[Pumped], seconds: float | None, *handles: int | Readable) -> bool:
+    """Until a host has something to do, or one of `handles` is readable; False when the time was over."""
+    waits = select.poll()
+    for handle in handles:
+        waits.register(handle, select.POLLIN)
+    for host in hosts:
+        writers = set(host.writers())
+        for number in {*host.filenos(), *writers}:
+            waits.register(number, select.POLLIN | (select.POLLOUT if number in writers else 0))
+    return bool(waits.poll(None if seconds is None else max(0.0, seconds) * 1000))
+
+
+def due(hosts: Iterable[Pumped]) -> float | None:
+    """When the first of them next does something by itself."""
+    return earliest(*(host.deadline() for host in hosts))
 
 
 class Served:
@@ -66,11 +92,5 @@ class Served:
             now = time.monotonic() - start
             for host in self._hosts:
                 host.pump(now)
-            times = [at for host in self._hosts if (at := host.deadline()) is not None]
-            waits = select.poll()
-            waits.register(self._wake, select.POLLIN)
-            for host in self._hosts:
-                writers = set(host.writers())
-                for number in {*host.filenos(), *writers}:
-                    waits.register(number, select.POLLIN | (select.POLLOUT if number in writers else 0))
-            waits.poll(max(0.0, min(times) - now) * 1000 if times else None)
+            at = due(self._hosts)
+            wait(self._hosts, None if at is None else at - now, self._wake)

@@ -22,6 +22,7 @@ from controller.table.inputs import Input
 from controller.table.profiles import BatchRules, TableRules
 from controller.table.rules import decide
 from controller.table.state import TableState
+from simulators.rig import child
 from simulators.rig.bench_rows import NOW, Row
 from simulators.rig.campaign.journals import journals
 from simulators.rig.campaign.plan import Plan
@@ -39,7 +40,7 @@ AGAIN = 4
 SHARE = 0.05
 """The whole stack may cost twenty times what the rules do."""
 PLAY, FLOOR = "play", "floor"
-CHILD = "import ctypes; ctypes.CDLL(None).prctl(1, 9); from simulators.rig.bench_campaign import main; main()"
+CHILD = child.code("simulators.rig.bench_campaign", "main", child.KILLED)
 
 
 @dataclass(frozen=True, slots=True)

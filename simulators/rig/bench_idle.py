@@ -19,6 +19,7 @@ from controller import config, daemon
 from controller.config import Config, DeviceConfig
 from devices.managed.ring import PLAY
 from devices.registry import load
+from simulators.rig import child
 from simulators.rig.bench_exchanges import simulator
 from simulators.rig.bench_rows import NOW, Row
 from simulators.rig.demo import TABLE
@@ -28,7 +29,7 @@ LISTENING = 8
 MANAGED = 3
 WATCHED_S = 10.0
 READY_S = 20.0
-CHILD = "import ctypes; ctypes.CDLL(None).prctl(1, 15); from simulators.rig.bench_idle import main; main()"
+CHILD = child.code("simulators.rig.bench_idle", "main", child.ENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,12 @@ def _daemon(driver: str, paths: Sequence[Path]) -> Iterator[int]:
         notify.bind(f"{home}/notify")
         command = [sys.executable, "-P", "-c", CHILD, home, driver, *map(str, paths)]
         environ = {**os.environ, "NOTIFY_SOCKET": f"{home}/notify"}
-        with subprocess.Popen(command, env=environ) as child:
+        with subprocess.Popen(command, env=environ) as running:
             try:
                 _await(notify, b"STATUS=all devices connected")
-                yield child.pid
+                yield running.pid
             finally:
-                child.send_signal(signal.SIGTERM)
+                running.send_signal(signal.SIGTERM)
 
 
 def _await(notify: socket.socket, words: bytes) -> None:

@@ -17,8 +17,8 @@ INTERRUPTED = 130
 Json = Annotated[bool, typer.Option("--json", help="one JSON object instead of text")]
 
 
-class _Device(CommandError):
-    """Something on this machine is not as it must be."""
+class MachineError(CommandError):
+    """Something on this machine is not as it must be: nothing is known of what was to be done."""
 
     code = DEVICE
 
@@ -49,9 +49,7 @@ def demo(
             ended_by_signals(),
             play.set_up(table, None if keep is None else keep.resolve(), str(config)) as place,
         ):
-            summary = play.play(place, seed, shoes, times, play.tell_stderr)
-            if sys.stderr.isatty():
-                print("\r\033[K", end="", file=sys.stderr, flush=True)
+            summary = play.play(place, seed, shoes, times)
             print(json.dumps(summary) if as_json else play.as_text(summary, place, kept=keep is not None))
     except KeyboardInterrupt:
         print("cutcard: stopped; the daemon is ended and nothing is left behind", file=sys.stderr)
@@ -124,7 +122,7 @@ def sim(
     except device_sim.Misused as error:
         raise CommandError(str(error)) from error
     except OSError as error:
-        raise _Device(f"--listen {listen}: {error.strerror or error}") from error
+        raise MachineError(f"--listen {listen}: {error.strerror or error}") from error
     strikes = device_sim.Strikes(line, _tell)
     try:
         with ended_by_signals():
@@ -174,7 +172,7 @@ def replay(
             try:
                 host = device_sim.listen(played, listen)
             except OSError as error:
-                raise _Device(f"--listen {listen}: {error.strerror or error}") from error
+                raise MachineError(f"--listen {listen}: {error.strerror or error}") from error
             with closing(host), closing(tape.Stage(host)) as stage, ended_by_signals():
                 said: dict[str, object] = {"listening": listen, "port": host.uri, "file": str(file), **found}
                 print(json.dumps(said), flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from controller.table.profiles import TableRules
 from devices.base import DriverSpec
 from simulators.rig.felt import MANAGED_SHOE, READER, SHOES, SHUFFLER
 from simulators.rig.live import DaemonGone, Live
+from simulators.rig.progress import Progress
 from simulators.rig.steps import Stuck
 from simulators.wire.device import WireDevice
 
@@ -49,8 +49,6 @@ port = "serial:/dev/zero"
 
 PARTS = {"shoe": SHOES, "shuffler": (SHUFFLER,), "reader": (READER,)}
 """Drivers of the devices that are simulated here, by role; the first one stands in for any other."""
-PROGRESS_AFTER_S = 2.0
-PROGRESS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +145,21 @@ def on_ptys(
         live.close()
 
 
-def play(
-    place: Place, seed: object, shoes: int, speed: float | None = None, tell: Callable[[str], None] = print
-) -> dict[str, Any]:
-    """Play, stop the daemon, verify the journal; the summary, with `problem` when stuck."""
+def play(place: Place, seed: object, shoes: int, speed: float | None = None) -> dict[str, Any]:
+    """Play, stop the daemon, verify the journal; the summary, with `problem` when stuck.
+
+    How far it is is told on stderr.
+    """
     problem: str | None = None
     with on_ptys(place, seed, shoes, speed) as live:
-        progress = Progress(live, shoes, tell)
+        progress = Progress(lambda: live.elapsed)
         try:
             live.start()
-            live.run(until=lambda: False, tell=progress)
+            live.run(until=lambda: False, tell=lambda: progress(lambda: _standing(live, shoes)))
         except (Stuck, DaemonGone) as error:
             problem = str(error)
+        finally:
+            progress.end()
         live.felt.referee.check()
         simulated = live.simulated
         code = live.stop()
@@ -191,29 +192,11 @@ def is_good(summary: Mapping[str, Any]) -> bool:
     return bool(clean and summary["journal"]["verified"])
 
 
-class Progress:
-    """One line a second once a run takes longer than two; on a terminal it overwrites itself."""
-
-    def __init__(self, live: Live, shoes: int, tell: Callable[[str], None]) -> None:
-        self._live, self._shoes, self._tell = live, shoes, tell
-        self._next = PROGRESS_AFTER_S
-
-    def __call__(self) -> None:
-        live = self._live
-        if live.elapsed < self._next:
-            return
-        self._next = live.elapsed + PROGRESS_EVERY_S
-        view = live.view
-        shoe = f"shoe {len(view.batches)} of {self._shoes}"
-        batch = f"batch {view.batches[-1]}" if view.batches else "opening"
-        self._tell(f"{shoe}, {batch}, {view.phase}: {view.rounds} rounds, {view.cards} cards")
-
-
-def tell_stderr(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-    else:
-        print(text, file=sys.stderr, flush=True)
+def _standing(live: Live, shoes: int) -> str:
+    view = live.view
+    batch = f"batch {view.batches[-1]}" if view.batches else "opening"
+    shoe = f"shoe {len(view.batches)} of {shoes}, {batch}"
+    return f"{shoe}, {view.phase}: {view.rounds} rounds, {view.cards} cards"
 
 
 def as_text(summary: Mapping[str, Any], place: Place, *, kept: bool) -> str:

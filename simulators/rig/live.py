@@ -23,6 +23,7 @@ from controller.signals import told_of_signals
 from controller.table.profiles import TableRules
 from firmware_bridge.clock import SystemClock
 from simulators.hosts.pty_host import PtyHost
+from simulators.rig import child
 from simulators.rig.dealer import Dealer
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.view import View
@@ -36,8 +37,8 @@ STRIKE = signal.SIGUSR1
 """What ends the main thread's wait: a signal of its own."""
 STRIKE_S = 0.05
 """How often a thread that did not see a signal is struck again, seconds."""
-RUN = "import ctypes; ctypes.CDLL(None).prctl(1, 15); from controller.cli.app import main; main()"
-"""The `cutcard` command; the process gets SIGTERM when its parent dies (prctl PR_SET_PDEATHSIG)."""
+RUN = child.code("controller.cli.app", "main", child.ENDED)
+"""The `cutcard` command."""
 
 
 class DaemonGone(Exception):
@@ -118,7 +119,7 @@ class Daemon:
         return "\n".join(lines[-5:]) or "(its log is empty)"
 
 
-class Line:
+class Connection:
     """One connection to the control socket: requests out, answers and followed facts in."""
 
     def __init__(self, path: Path, since: int) -> None:
@@ -182,7 +183,7 @@ class Live:
         self._clock = SystemClock()
         self._start = self._clock.now()
         self._skipped = 0.0
-        self._line: Line | None = None
+        self._connection: Connection | None = None
         self._selector = selectors.DefaultSelector()
         self.hosts = {name: PtyHost(line(name, wire), ports[name]) for name, wire in self.felt.wires.items()}
         self._watched: dict[str, list[int]] = {name: [] for name in self.hosts}
@@ -219,15 +220,15 @@ class Live:
                 raise DaemonGone(f"the daemon is not ready in {READY_S:.0f} s:\n{self.daemon.last_words()}")
             self._pump()
             self._wait(0.2)
-        self._line = Line(self.daemon.control, self.view.seq)
-        self._selector.register(self._line.sock, selectors.EVENT_READ)
+        self._connection = Connection(self.daemon.control, self.view.seq)
+        self._selector.register(self._connection.sock, selectors.EVENT_READ)
         if (request := self.dealer.reconnected()) is not None:
-            self._line.send(request)
+            self._connection.send(request)
 
     def kill(self) -> None:
         """SIGKILL for the daemon; what it had already told is taken in."""
         self.daemon.kill()
-        while self._line is not None:
+        while self._connection is not None:
             self._hear()
 
     def stop(self) -> int | None:
@@ -304,9 +305,9 @@ class Live:
 
     def turn(self) -> None:
         """Everything that can happen now, then wait for the next thing, or let the time at the table jump."""
-        line = self.look()
+        connection = self.look()
         for request in self.dealer.turn(self.simulated):
-            line.send(request)
+            connection.send(request)
         self._pump()
         if self._speed is None and self.dealer.quiet and not self.dealer.done:
             if (due := self._due()) is not None:
@@ -315,14 +316,14 @@ class Live:
                 return
         self._wait(self._patience())
 
-    def look(self) -> Line:
+    def look(self) -> Connection:
         """Take in what is there, without waiting. Raises DaemonGone."""
         self.daemon.said_ready()  # later words are taken too, or the selector would never rest
         self._pump()
         self._hear()
-        if self._line is None:
+        if self._connection is None:
             raise DaemonGone(f"the daemon went away:\n{self.daemon.last_words()}")
-        return self._line
+        return self._connection
 
     def _due(self) -> float | None:
         """When the dealer or a machine next does something by itself, in simulated time."""
@@ -343,9 +344,9 @@ class Live:
         self._watch()
 
     def _hear(self) -> None:
-        if self._line is None:
+        if self._connection is None:
             return
-        lines = self._line.read()
+        lines = self._connection.read()
         if lines is None:
             self._hang_up()
             return
@@ -360,10 +361,10 @@ class Live:
         self._selector.select(seconds)
 
     def _hang_up(self) -> None:
-        if self._line is not None:
-            self._selector.unregister(self._line.sock)
-            self._line.sock.close()
-            self._line = None
+        if self._connection is not None:
+            self._selector.unregister(self._connection.sock)
+            self._connection.sock.close()
+            self._connection = None
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.served import Served
 from simulators.rig import sim
-from simulators.wire.device import WireDevice
 
 T = TypeVar("T")
 LOOK_S = 1.0
@@ -87,25 +86,6 @@ class _Messenger:
     def pump(self, now: float) -> None:
         self._host.device.advance(now)
         self._errands.run()
-
-
-class _Attended:
-    """The attendant of a shuffler as a host sees others of its loop."""
-
-    def __init__(self, device: WireDevice) -> None:
-        self._attendant = sim.Attendant(device)
-
-    def filenos(self) -> list[int]:
-        return []
-
-    def writers(self) -> list[int]:
-        return []
-
-    def deadline(self) -> float | None:
-        return self._attendant.deadline()
-
-    def pump(self, now: float) -> None:
-        self._attendant.act(now)
 
 
 class Plugged:
@@ -214,6 +194,6 @@ def plugged(
         stack.callback(host.close)
         errands = Errands(f"the simulated {name}")
         stack.callback(errands.close)
-        others = [_Attended(device)] if plays else []
+        others = [sim.Attendant(device)] if plays else []
         served = stack.enter_context(Served(_Messenger(errands, host), host, *others))
         yield Plugged(name, line, host, errands, served)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from firmware_bridge.capture import Record, read_capture
 from firmware_bridge.clock import SystemClock
+from simulators.hosts import served
 from simulators.hosts.host import PENDING_LIMIT, Host
 from simulators.hosts.pty_host import PtyHost
 from simulators.hosts.pty_watch import PtyWatch
@@ -164,14 +165,8 @@ class Stage:
 
     def _wait(self, timeout: float | None, *, watching: bool = False) -> bool:
         """Whether something happened within `timeout` seconds."""
-        with selectors.DefaultSelector() as selector:
-            writers = set(self._host.writers())
-            for number in {*self._host.filenos(), *writers}:
-                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if number in writers else 0)
-                selector.register(number, events)
-            if watching and self._watch is not None:
-                selector.register(self._watch, selectors.EVENT_READ)
-            return bool(selector.select(None if timeout is None else max(0.0, min(timeout, WAIT_LIMIT_S))))
+        handles = [self._watch] if watching and self._watch is not None else []
+        return served.wait([self._host], None if timeout is None else min(timeout, WAIT_LIMIT_S), *handles)
 
     def _somebody(self) -> bool:
         if self._watch is not None:

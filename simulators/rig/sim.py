@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
-import selectors
 import signal
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
@@ -17,6 +15,8 @@ from devices.registry import DriverError, fetch, index
 from firmware_bridge.clock import SystemClock
 from simulators import faults
 from simulators.faults import script
+from simulators.faults.script import near
+from simulators.hosts import served
 from simulators.hosts.host import Host
 from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
@@ -154,7 +154,7 @@ def _make_theirs(device: str, seed: object) -> WireDevice:
     if device not in theirs:
         known = (*DEVICES, *theirs)
         raise Misused(
-            f"there is no simulated device {device!r}{_near(device, known)} (there are {_list(known)})"
+            f"there is no simulated device {device!r}{near(device, known)} (there are {', '.join(known)})"
         )
     try:
         made: WireDevice = fetch(theirs[device], "simulated device")(seed)
@@ -230,7 +230,7 @@ def _listen(device: WireDevice, where: str) -> Host:
     }
     if scheme in lack:
         raise Misused(f"--listen {where}: {scheme}: wants {lack[scheme]}")
-    raise Misused(f"--listen {where}: write {LISTEN}{_near(scheme, lack)}")
+    raise Misused(f"--listen {where}: write {LISTEN}{near(scheme, lack)}")
 
 
 def serve(
@@ -238,19 +238,14 @@ def serve(
 ) -> None:
     """Live in real time until `stop` holds, asked after each turn, or for ever; `watch` is told the time."""
     clock = SystemClock()
-    start, attendant = clock.now(), Attendant(host.device)
+    start, parts = clock.now(), (host, Attendant(host.device))
     while not stop():
         now = clock.now() - start
-        host.pump(now)
-        attendant.act(now)
+        for part in parts:
+            part.pump(now)
         watch(now)
-        times = [t for t in (host.deadline(), attendant.deadline()) if t is not None]
-        with selectors.DefaultSelector() as selector:
-            writers = set(host.writers())
-            for number in {*host.filenos(), *writers}:
-                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if number in writers else 0)
-                selector.register(number, events)
-            selector.select(max(0.0, min(times) - now) if times else None)
+        at = served.due(parts)
+        served.wait(parts, None if at is None else at - now)
 
 
 class UsbPlace:
@@ -327,10 +322,16 @@ class Attendant:
         self._at: float | None = None
         self._in_hand = Stack()
 
+    def filenos(self) -> list[int]:
+        return []
+
+    def writers(self) -> list[int]:
+        return []
+
     def deadline(self) -> float | None:
         return self._at
 
-    def act(self, now: float) -> None:
+    def pump(self, now: float) -> None:
         if self._machine is None:
             return
         self._in_hand.add(self._machine.take().give())
@@ -341,12 +342,3 @@ class Attendant:
         elif now >= self._at and self._machine.state in ("empty", "loaded"):
             self._machine.load(self._in_hand)
             self._at = None
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), 1, 0.4)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from simulators.rig.campaign.plan import Plan
 from simulators.rig.campaign.result import COUNTED, Counters, Failure, Outcome, Summary
 from simulators.rig.campaign.run import Campaign, block
 from simulators.rig.campaign.workers import WorkerLost, play
+from simulators.rig.progress import Progress
 
 CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; main()"]
 KEYS = [
@@ -77,9 +79,10 @@ def test_a_summary_goes_through_a_pipe() -> None:
 
 def test_the_progress_is_told_when_it_changed(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = iter(range(100))
-    progress = cli._Progress(lambda: float(next(seconds)), Campaign("c", 9))
+    progress = Progress(lambda: float(next(seconds)))
     for begun in (3, 3, 6, 6, 6, 6):
-        progress(Summary(shoes=begun))
+        progress(partial(cli._so_far, Summary(shoes=begun), 9))
+    progress.end()
     assert capsys.readouterr().err.splitlines() == [
         f"{begun} of 9 shoes: 0 failures, 0 kinds of fault, 0 restarts" for begun in (3, 6)
     ]

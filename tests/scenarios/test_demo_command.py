@@ -220,9 +220,9 @@ def test_a_batch_that_the_simulated_shuffler_let_out_is_put_back() -> None:
     shuffler.start(bytes(16))
     shuffler.advance(1000.0)
     assert shuffler.release(bytes(16)) == (312, 0)
-    attendant.act(1000.0)
+    attendant.pump(1000.0)
     assert (attendant.deadline(), shuffler.inside) == (1000.0 + sim.RELOAD_S, 0)
-    attendant.act(1000.0 + sim.RELOAD_S)
+    attendant.pump(1000.0 + sim.RELOAD_S)
     assert (attendant.deadline(), shuffler.inside, shuffler.state) == (None, 312, "loaded")
 
 

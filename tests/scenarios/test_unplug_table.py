@@ -12,7 +12,7 @@ from typing import Any
 
 from controller.cli.client import ask
 from simulators.rig.demo import Place, set_up
-from simulators.rig.live import Line, Live
+from simulators.rig.live import Connection, Live
 from tests.support.demo import journal_facts, small_demo
 from tests.support.desk import desk, managed_shoe, never_answered
 from tests.support.plugs import Usb
@@ -127,14 +127,14 @@ class Followed:
     """The facts of a daemon, heard like a host."""
 
     def __init__(self, control: Path) -> None:
-        self._line = Line(control, 0)
+        self._connection = Connection(control, 0)
         self.facts: list[dict[str, Any]] = []
 
     def kinds(self, source: str) -> list[str]:
         return [f["kind"] for f in self.facts if f.get("source") == source]
 
     def filenos(self) -> list[int]:
-        return [self._line.sock.fileno()]
+        return [self._connection.sock.fileno()]
 
     def writers(self) -> list[int]:
         return []
@@ -144,10 +144,10 @@ class Followed:
 
     def pump(self, now: float) -> None:
         del now
-        self.facts += self._line.read() or []
+        self.facts += self._connection.read() or []
 
     def close(self) -> None:
-        self._line.sock.close()
+        self._connection.sock.close()
 
 
 @needs_umockdev

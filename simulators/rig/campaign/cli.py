@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
@@ -13,22 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controller.cli.exits import DEVICE, FINE, FOUND, CommandError
+from controller.cli.exits import FINE, FOUND, CommandError
+from simulators.rig.cli import INTERRUPTED, Json, MachineError
 
 if TYPE_CHECKING:
     from simulators.rig.campaign.result import Summary
-    from simulators.rig.campaign.run import Campaign
 
-INTERRUPTED = 130
 SHOES = 100
 MOST_SHOES, MOST_WORKERS, LONGEST_SEED = 1_000_000, 256, 100
-TELL_AFTER_S, TELL_EVERY_S = 2.0, 1.0
-
-
-class _Lost(CommandError):
-    """What plays failed, not the table: nothing is known of it."""
-
-    code = DEVICE
 
 
 def campaign(
@@ -51,7 +42,7 @@ def campaign(
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="leave what a replay wrote in this directory")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object instead of text")] = False,
+    as_json: Json = False,
 ) -> None:
     """Play shoes under seeded faults and judge the table by where the cards really are."""
     from firmware_bridge.clock import SystemClock
@@ -59,6 +50,7 @@ def campaign(
     from simulators.rig.campaign.journals import MachineFailed, journals
     from simulators.rig.campaign.workers import play
     from simulators.rig.live import ended_by_signals
+    from simulators.rig.progress import Progress
 
     count = SHOES if shoes is None else _number("--shoes", shoes, MOST_SHOES)
     processes = _cores() if workers is None else _number("--workers", workers, MOST_WORKERS)
@@ -86,24 +78,25 @@ def campaign(
         _make_empty(keep)
     wanted = run.Campaign(_seed(seed), count, chosen)
     clock = SystemClock()
-    begun, progress = clock.now(), _Progress(clock.now, wanted)
+    begun, progress = clock.now(), Progress(clock.now)
     try:
         with ended_by_signals():
             if shoe is None:
-                summary = play(wanted, processes, progress)
+                summary = play(
+                    wanted, processes, lambda so_far: progress(lambda: _so_far(so_far, wanted.shoes))
+                )
             else:
                 with journals() as directory:
                     summary = run.block(wanted, *wanted.block_of(shoe), directory, keep)
             run.shrink(wanted, summary, progress.tell)
-            progress.end()
     except MachineFailed as error:
-        progress.end()
-        raise _Lost(str(error)) from error
+        raise MachineError(str(error)) from error
     except KeyboardInterrupt:
-        progress.end()
         left = "nothing is left behind" if keep is None else f"what is there of it is in {keep}"
         print(f"cutcard: stopped; {left}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        progress.end()
     with suppress(BrokenPipeError):  # the verdict is the same when nobody reads it
         if as_json:
             print(json.dumps(summary.as_json(wanted.seed, chosen)), flush=True)
@@ -149,31 +142,7 @@ def _shoe_of(replay: str) -> tuple[str, int]:
     return _seed(seed), _number("--replay SEED:SHOE: SHOE", shoe, MOST_SHOES)
 
 
-class _Progress:
-    """What changed, at most once a second, on stderr; the first line after two seconds."""
-
-    def __init__(self, now: Callable[[], float], campaign: Campaign) -> None:
-        self._now, self._campaign = now, campaign
-        self._next = now() + TELL_AFTER_S
-        self._told = ""
-
-    def __call__(self, so_far: Summary) -> None:
-        if self._now() < self._next:
-            return
-        self._next = self._now() + TELL_EVERY_S
-        failures = f"{len(so_far.failures)} failure{'s' * (len(so_far.failures) != 1)}"
-        self.tell(
-            f"{so_far.shoes} of {self._campaign.shoes} shoes: {failures}, "
-            f"{len(so_far.faults)} kinds of fault, {so_far.restarts} restarts"
-        )
-
-    def tell(self, text: str) -> None:
-        from simulators.rig.demo import tell_stderr
-
-        if text != self._told:
-            tell_stderr(text)
-        self._told = text
-
-    def end(self) -> None:
-        if self._told and sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+def _so_far(summary: Summary, shoes: int) -> str:
+    failures = f"{len(summary.failures)} failure{'s' * (len(summary.failures) != 1)}"
+    kinds = f"{len(summary.faults)} kinds of fault"
+    return f"{summary.shoes} of {shoes} shoes: {failures}, {kinds}, {summary.restarts} restarts"

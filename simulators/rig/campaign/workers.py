@@ -16,17 +16,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
+from simulators.rig import child
 from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.result import Summary, replay_command
 from simulators.rig.campaign.run import Campaign, block
 
-CHILD = (
-    "import ctypes; ctypes.CDLL(None).prctl(1, 9); from simulators.rig.campaign.workers import work; work()"
-)
-"""A worker is killed when its parent dies (prctl PR_SET_PDEATHSIG)."""
+CHILD = child.code("simulators.rig.campaign.workers", "work", child.KILLED)
 TELL_S = 1.0
-
-
 FAILED = "failed"
 """Key of a worker's last line, when its machine failed it."""
 
