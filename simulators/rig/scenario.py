@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from controller.config import ConfigInvalid
 from controller.table import evolve
@@ -24,12 +22,12 @@ from controller.table.observe import JUDGED
 from controller.table.profiles import TableRules
 from devices import events
 from simulators.faults import FAULTS, script
-from simulators.faults.fault import LONGEST_S
 from simulators.faults.script import ScriptError, Step, near
 from simulators.rig import tables
 from simulators.rig.campaign.plan import WHOLE, unfit
 from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.felt import Felt
+from simulators.rig.yaml_words import Wrong, choice, either, items_of, keys_of, line_of, number, seconds, word
 
 KINDS = frozenset(
     {
@@ -118,14 +116,6 @@ class Scenario:
 # Reading
 
 
-class _Wrong(Exception):
-    """Something in the tree at `place` (keys and indexes) is wrong."""
-
-    def __init__(self, what: str, *place: str | int) -> None:
-        super().__init__(what)
-        self.place = place
-
-
 def load(path: Path) -> Scenario:
     """Read a scenario. Raises ScenarioError."""
     try:
@@ -138,53 +128,35 @@ def load(path: Path) -> Scenario:
         line = re.match(r"line ([0-9]+): ", str(error))
         where = f":{line[1]}" if line else ""
         raise ScenarioError(f"{path.name}{where}: {str(error)[line.end() if line else 0 :]}") from None
-    except _Wrong as error:
-        raise ScenarioError(f"{path.name}:{_line(text, error.place)}: {error}") from None
-
-
-def _line(text: str, place: Sequence[str | int]) -> int:
-    """The line of the innermost key or item of `place` that is there."""
-    node = yaml.compose(text, yaml.BaseLoader)
-    line = 1
-    for step in place:
-        if isinstance(node, yaml.MappingNode):
-            found = [(key, value) for key, value in node.value if key.value == step]
-            if not found:
-                break
-            line, node = found[0][0].start_mark.line + 1, found[0][1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-            node = node.value[step]
-            line = node.start_mark.line + 1
-        else:
-            break
-    return line
+    except Wrong as error:
+        raise ScenarioError(f"{path.name}:{line_of(text, error.place)}: {error}") from None
 
 
 def _scenario(path: Path, tree: Any) -> Scenario:
-    keys = _keys(tree, ("about", "table", "seed", "shoes", "helped", "faults", "taps", "expect"))
+    keys = keys_of(tree, ("about", "table", "seed", "shoes", "helped", "faults", "taps", "expect"))
     rules, shoe = _table(keys.get("table"), path)
     return Scenario(
         path,
-        _word(keys.get("about", path.name.partition(".")[0].replace("_", " ")), "about"),
+        word(keys.get("about", path.name.partition(".")[0].replace("_", " ")), "about"),
         rules,
         shoe,
-        _word(keys.get("seed", "1"), "seed"),
+        word(keys.get("seed", "1"), "seed"),
         _shoes(keys.get("shoes", "1")),
-        _choice(keys.get("helped", "no"), {"yes": True, "true": True, "no": False, "false": False}, "helped"),
+        choice(keys.get("helped", "no"), {"yes": True, "true": True, "no": False, "false": False}, "helped"),
         _faults(keys["faults"], rules, shoe) if "faults" in keys else (),
-        tuple(_tap(entry, "taps", n) for n, entry in enumerate(_list(keys.get("taps", []), "taps"))),
+        tuple(_tap(entry, "taps", n) for n, entry in enumerate(items_of(keys.get("taps", []), "taps"))),
         _expected(keys.get("expect", {})),
     )
 
 
 def _table(wanted: Any, path: Path) -> tuple[TableRules, str]:
     if wanted is not None and not isinstance(wanted, str | dict):
-        raise _Wrong("a table is a .toml file, the name of an example, or sections of a table.toml", "table")
+        raise Wrong("a table is a .toml file, the name of an example, or sections of a table.toml", "table")
     asked = _plain(wanted) if isinstance(wanted, dict) else wanted
     try:
         return tables.rules_of(tables.text_of(asked, path.parent), "the table")
     except (tables.NoSuchTable, ConfigInvalid) as error:
-        raise _Wrong(str(error).splitlines()[0], "table") from None
+        raise Wrong(str(error).splitlines()[0], "table") from None
 
 
 def _plain(value: Any) -> Any:
@@ -210,7 +182,7 @@ def _faults(wanted: Any, rules: TableRules, shoe: str) -> tuple[Step, ...]:
     except ScriptError as error:
         number = re.match(r"step ([0-9]+)(?: \([^)]*\))?: ", str(error))
         place = (int(number[1]) - 1,) if number else ()
-        raise _Wrong(str(error)[number.end() if number else 0 :], "faults", *place) from None
+        raise Wrong(str(error)[number.end() if number else 0 :], "faults", *place) from None
     return tuple(_of_a_device(step, n, wires) for n, step in enumerate(steps))
 
 
@@ -220,12 +192,12 @@ def _of_a_device(step: Step, number: int, wires: Mapping[str, Any]) -> Step:
         return replace(step, device=device)
     device = step.device or _only_able(step, number, wires)
     if device not in wires:
-        raise _Wrong(
+        raise Wrong(
             f"this table has no {device!r}{near(device, wires)} (it has {', '.join(wires)})",
             "faults", number, "device",
         )  # fmt: skip
     if (why := unfit(step, wires[device])) is not None:
-        raise _Wrong(why, "faults", number)
+        raise Wrong(why, "faults", number)
     return replace(step, device=device)
 
 
@@ -234,13 +206,13 @@ def _of_the_table(step: Step, number: int) -> str | None:
     if (device := WHOLE.get(step.fault)) is None:
         return None
     if step.device not in (None, device):
-        raise _Wrong(f"{step.fault} befalls {device}, not {step.device}", "faults", number, "device")
+        raise Wrong(f"{step.fault} befalls {device}, not {step.device}", "faults", number, "device")
     if step.fault in SLIPS and not step.waits and (step.nth or step.chance) is not None:
-        raise _Wrong("a slip comes after a card, a command or a time, or at once", "faults", number)
+        raise Wrong("a slip comes after a card, a command or a time, or at once", "faults", number)
     if step.value is not None:
         if step.fault not in LASTING:
-            raise _Wrong(f"{step.fault} takes no value", "faults", number, "value")
-        _seconds(step.value, "faults", number, "value")
+            raise Wrong(f"{step.fault} takes no value", "faults", number, "value")
+        seconds(step.value, "faults", number, "value")
     return device
 
 
@@ -250,52 +222,52 @@ def _only_able(step: Step, number: int, wires: Mapping[str, Any]) -> str:
     for bare in (Step(step.fault, step.value), Step(step.fault)):
         able = able or [name for name, wire in wires.items() if unfit(bare, wire) is None]
     if len(able) > 1:
-        raise _Wrong(f"say whose fault it is, device: {_either(able)}", "faults", number)
+        raise Wrong(f"say whose fault it is, device: {either(able)}", "faults", number)
     if not able:
-        raise _Wrong(f"no device of this table can have the fault {step.fault}", "faults", number)
+        raise Wrong(f"no device of this table can have the fault {step.fault}", "faults", number)
     return able[0]
 
 
 def _tap(entry: Any, *place: str | int) -> Tap:
-    keys = _keys(entry, ("tap", "card", "fact", "nth", "time", "by", "refused"), *place)
+    keys = keys_of(entry, ("tap", "card", "fact", "nth", "time", "by", "refused"), *place)
     if "tap" not in keys:
-        raise _Wrong("it taps nothing; write tap: EVENT KEY=VALUE", *place)
-    event, *pairs = _word(keys["tap"], *place, "tap").split() or [""]
+        raise Wrong("it taps nothing; write tap: EVENT KEY=VALUE", *place)
+    event, *pairs = word(keys["tap"], *place, "tap").split() or [""]
     if event not in JUDGES:
-        raise _Wrong(f"there is no event {event!r}{near(event, JUDGES)}", *place, "tap")
+        raise Wrong(f"there is no event {event!r}{near(event, JUDGES)}", *place, "tap")
     if wrong := next((pair for pair in pairs if "=" not in pair[1:]), None):
-        raise _Wrong(f"{wrong!r} is no argument; write KEY=VALUE", *place, "tap")
+        raise Wrong(f"{wrong!r} is no argument; write KEY=VALUE", *place, "tap")
     moments = [name for name in ("card", "fact", "time") if name in keys]
     if len(moments) != 1:
-        raise _Wrong("a tap has one moment: card, fact (the nth of them) or time", *place)
+        raise Wrong("a tap has one moment: card, fact (the nth of them) or time", *place)
     if "nth" in keys and "fact" not in keys:
-        raise _Wrong("nth counts facts of one kind; write fact: too", *place, "nth")
+        raise Wrong("nth counts facts of one kind; write fact: too", *place, "nth")
     fact = "card_drawn" if "card" in keys else keys.get("fact")
     nth = moments[0] if "card" in keys else "nth"
     return Tap(
         event,
         dict(pair.split("=", 1) for pair in pairs),
         None if fact is None else _kind(fact, *place, "fact"),
-        _number(keys.get(nth, "1"), 1, *place, nth),
-        _seconds(keys["time"], *place, "time") if "time" in keys else None,
-        _choice(keys["by"], {role.value: role for role in Role}, *place, "by") if "by" in keys else None,
-        _word(keys["refused"], *place, "refused") if "refused" in keys else None,
+        number(keys.get(nth, "1"), 1, *place, nth),
+        seconds(keys["time"], *place, "time") if "time" in keys else None,
+        choice(keys["by"], {role.value: role for role in Role}, *place, "by") if "by" in keys else None,
+        word(keys["refused"], *place, "refused") if "refused" in keys else None,
     )
 
 
 def _expected(tree: Any) -> Expected:
-    keys = _keys(tree, [each.name for each in fields(Expected)], "expect")
+    keys = keys_of(tree, [each.name for each in fields(Expected)], "expect")
     made: dict[str, Any] = {}
     for name, value in keys.items():
         place = ("expect", name)
         if name in ("latched", "alarms"):
-            made[name] = tuple(_code(c, *place, n) for n, c in enumerate(_list(value, *place)))
+            made[name] = tuple(_code(c, *place, n) for n, c in enumerate(items_of(value, *place)))
         elif name in ("rounds", "cards", "restarts"):
             made[name] = _amount(value, *place)
         elif name == "facts":
-            made[name] = tuple(_fact(fact, *place, n) for n, fact in enumerate(_list(value, *place)))
+            made[name] = tuple(_fact(fact, *place, n) for n, fact in enumerate(items_of(value, *place)))
         elif name == "never":
-            made[name] = tuple(_kind(kind, *place, n) for n, kind in enumerate(_list(value, *place)))
+            made[name] = tuple(_kind(kind, *place, n) for n, kind in enumerate(items_of(value, *place)))
         elif name == "ends":
             made[name] = _end(value, *place)
     return Expected(**made)
@@ -303,94 +275,42 @@ def _expected(tree: Any) -> Expected:
 
 def _end(value: Any, *place: str | int) -> str:
     """PLAYED or a code. Refusals have codes too, which nobody lists: what looks mistyped is wrong."""
-    word, known = _word(value, *place), (PLAYED, *CODES)
-    if word not in known and (nearest := difflib.get_close_matches(word, known, 1, MISTYPED)):
-        raise _Wrong(f"no table ends by {word!r}; did you mean {nearest[0]!r}?", *place)
-    return word
+    end, known = word(value, *place), (PLAYED, *CODES)
+    if end not in known and (nearest := difflib.get_close_matches(end, known, 1, MISTYPED)):
+        raise Wrong(f"no table ends by {end!r}; did you mean {nearest[0]!r}?", *place)
+    return end
 
 
 def _kind(value: Any, *place: str | int) -> str:
-    kind = _word(value, *place)
+    kind = word(value, *place)
     if kind not in KINDS:
-        raise _Wrong(f"no fact is of the kind {kind!r}{near(kind, sorted(KINDS))}", *place)
+        raise Wrong(f"no fact is of the kind {kind!r}{near(kind, sorted(KINDS))}", *place)
     return kind
 
 
 def _code(value: Any, *place: str | int) -> str:
-    code = _word(value, *place)
+    code = word(value, *place)
     if code not in CODES:
-        raise _Wrong(f"no fault is called {code!r}{near(code, CODES)}", *place)
+        raise Wrong(f"no fault is called {code!r}{near(code, CODES)}", *place)
     return code
 
 
 def _fact(value: Any, *place: str | int) -> Mapping[str, str]:
     fact = {"kind": value} if isinstance(value, str) else value
     if not isinstance(fact, dict) or "kind" not in fact:
-        raise _Wrong("a fact is its kind, or {kind: KIND, KEY: VALUE}", *place)
+        raise Wrong("a fact is its kind, or {kind: KIND, KEY: VALUE}", *place)
     _kind(fact["kind"], *place, "kind")
-    return {key: _word(wanted, *place, key) for key, wanted in fact.items()}
+    return {key: word(wanted, *place, key) for key, wanted in fact.items()}
 
 
 def _amount(value: Any, *place: str | int) -> Amount:
-    found = re.fullmatch(r"([0-9]{1,9})(\+?)", _word(value, *place))
+    found = re.fullmatch(r"([0-9]{1,9})(\+?)", word(value, *place))
     if found is None:
-        raise _Wrong(f"{place[-1]} is a number, or one with + for at least, not {value!r}", *place)
+        raise Wrong(f"{place[-1]} is a number, or one with + for at least, not {value!r}", *place)
     return Amount(int(found[1]), bool(found[2]))
 
 
-def _keys(tree: Any, known: Iterable[str], *place: str | int) -> dict[str, Any]:
-    known = list(known)
-    if not isinstance(tree, dict):
-        raise _Wrong(f"here belongs KEY: VALUE, the keys are {', '.join(known)}", *place)
-    for key in tree:
-        if key not in known:
-            raise _Wrong(
-                f"there is no key {key!r}{near(str(key), known)} (there are {', '.join(known)})", *place, key
-            )
-    return tree
-
-
-def _list(value: Any, *place: str | int) -> list[Any]:
-    if not isinstance(value, list):
-        raise _Wrong(f"{place[-1]} is a list: [..., ...], or one item a line behind a -", *place)
-    return value
-
-
-def _word(value: Any, *place: str | int) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Wrong(f"{place[-1]} is one word or number, not a list, a map or nothing", *place)
-    return value
-
-
-def _number(value: Any, least: int, *place: str | int) -> int:
-    word = _word(value, *place)
-    if not re.fullmatch(r"[0-9]{1,9}", word) or int(word) < least:
-        raise _Wrong(f"{place[-1]} is a whole number from {least} on, not {word!r}", *place)
-    return int(word)
-
-
 def _shoes(value: Any) -> int:
-    if (shoes := _number(value, 1, "shoes")) > MOST_SHOES:
-        raise _Wrong(f"{MOST_SHOES} shoes are the most, not {shoes}", "shoes")
+    if (shoes := number(value, 1, "shoes")) > MOST_SHOES:
+        raise Wrong(f"{MOST_SHOES} shoes are the most, not {shoes}", "shoes")
     return shoes
-
-
-def _seconds(value: Any, *place: str | int) -> float:
-    word = _word(value, *place)
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", word) or float(word) > LONGEST_S:
-        raise _Wrong(
-            f"{place[-1]} is a number of seconds from 0 to {LONGEST_S:.0f}, a day, not {word[:40]!r}", *place
-        )
-    return float(word)
-
-
-def _choice(value: Any, known: Mapping[str, Any], *place: str | int) -> Any:
-    word = _word(value, *place)
-    if word not in known:
-        raise _Wrong(f"{place[-1]} is {_either(known)}, not {word!r}{near(word, known)}", *place)
-    return known[word]
-
-
-def _either(words: Iterable[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} or {last}" if others else last
