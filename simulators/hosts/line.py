@@ -287,7 +287,7 @@ class Line:
         if self.local_echo:
             self._put([(0.0, data)])
         if trap := self.traps.sprung("deaf"):
-            self._deaf_until = math.inf if trap.value is None else now + trap.value
+            self._deaf_until = now + trap.seconds(math.inf)
         if now < self._deaf_until:
             return
         for _, piece in self._bent(IN, data):

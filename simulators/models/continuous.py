@@ -28,18 +28,9 @@ class ContinuousShuffler(Shoe):
     overflow (value cards, 1: they find no slot yet).
     """
 
-    def __init__(
-        self,
-        random: Random,
-        *,
-        decks: int = 6,
-        cycle: int = 0,
-        misread: float = 0.0,
-        now: float = 0.0,
-        boot: int = 1,
-    ) -> None:
-        super().__init__(random, misread=misread, now=now, boot=boot)
-        self.cycle = cycle
+    def __init__(self, random: Random, *, decks: int = 6, now: float = 0.0) -> None:
+        super().__init__(random, now=now)
+        self.cycle = 0
         self.settings: dict[str, Any] = {
             "decks": decks,
             "cards_per_deck": 52,
@@ -107,18 +98,18 @@ class ContinuousShuffler(Shoe):
             return
         count = len(cards)
         if trap := self.traps.sprung("stuck"):
-            caught = min(int(trap.value or 1), len(cards))
+            caught = min(trap.count(), len(cards))
             self._stuck += cards[:caught]
             cards = cards[caught:]
         miscounted = 0
         if trap := self.traps.sprung("counted_twice"):
-            miscounted += int(trap.value or 1)
+            miscounted += trap.count()
         if trap := self.traps.sprung("uncounted"):
-            miscounted -= min(int(trap.value or 1), count)
+            miscounted -= min(trap.count(), count)
         count += miscounted
         self._miscounted += miscounted
         if trap := self.traps.sprung("overflow"):
-            waiting = min(int(trap.value or 1), len(cards))
+            waiting = min(trap.count(), len(cards))
             self._carousel.overflow += cards[:waiting]
             cards = cards[waiting:]
         self._carousel.put(cards)
@@ -222,9 +213,8 @@ class ContinuousShuffler(Shoe):
         self._happen("cycle_completed", report=self.report)
 
     def _read(self, token: bytes, cards: list[Card]) -> Report:
-        reads = self.settings["recognition"]
-        known = [c for c in cards if reads and not (self.misread and self._random.random() < self.misread)]
-        faces, backs = Counter(c.face for c in known), Counter(c.back for c in cards if reads)
+        known = cards if self.settings["recognition"] else []
+        faces, backs = Counter(card.face for card in known), Counter(card.back for card in known)
         unread = len(cards) - len(known)
         return Report(self.cycle, token, len(cards), self.settings["mode"], faces, backs, unread)
 

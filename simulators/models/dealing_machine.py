@@ -23,8 +23,8 @@ class DealingMachine(Machine):
     begins), jam (it stops half way).
     """
 
-    def __init__(self, random: Random, *, now: float = 0.0, boot: int = 1) -> None:
-        super().__init__(now=now, boot=boot)
+    def __init__(self, random: Random, *, now: float = 0.0) -> None:
+        super().__init__(now=now)
         self.initialised = False
         self.off = False
         self._random = random

@@ -39,6 +39,14 @@ class Trap:
     random: Random | None = None
     occasions: int = 0
 
+    def seconds(self, usual: float) -> float:
+        """Its value in seconds, or what is usual."""
+        return usual if self.value is None else float(self.value)
+
+    def count(self, usual: int = 1) -> int:
+        """Its value as a number of things, or what is usual."""
+        return usual if self.value is None else int(self.value)
+
     def springs(self) -> bool:
         self.occasions += 1
         if self.chance is not None and self.random is not None:
@@ -97,9 +105,9 @@ class Machine:
     fault took off the table, so that a count of all cards still comes out right.
     """
 
-    def __init__(self, *, now: float = 0.0, boot: int = 1) -> None:
+    def __init__(self, *, now: float = 0.0) -> None:
         self.now = now
-        self.boot = boot
+        self.boot = 1
         self.booted_at = now
         self.powered = True
         self.happenings: list[Happening] = []

@@ -20,8 +20,8 @@ class HoleCardReader(Machine):
     it sees nothing).
     """
 
-    def __init__(self, *, now: float = 0.0, boot: int = 1) -> None:
-        super().__init__(now=now, boot=boot)
+    def __init__(self, *, now: float = 0.0) -> None:
+        super().__init__(now=now)
         self.up: Card | None = None
         self.hole: Card | None = None
         self.player: RoundDealer | None = None
@@ -38,7 +38,7 @@ class HoleCardReader(Machine):
     def look(self) -> str:
         """One look: natural, not natural or error."""
         if trap := self.traps.sprung("power_cut"):
-            self.power_cut(POWER_OFF_S if trap.value is None else float(trap.value))
+            self.power_cut(trap.seconds(POWER_OFF_S))
             return ERROR
         result = self._see()
         self._happen("looked", result=result)

@@ -25,20 +25,18 @@ class Hands(Protocol):
 class Shoe(Machine):
     """Cards leave by `draw`, or by hand through the open lid, which the reader cannot see.
 
-    `misread` is the probability that a face is not read. `drawn` counts cards through the exit since the shoe
-    was last empty. Traps, counted per card drawn: misread; wrong_face (told as value, else as the next rank);
+    `drawn` counts cards through the exit since the shoe was last empty.
+
+    Traps, counted per card drawn: misread; wrong_face (told as value, else as the next rank);
     wrong_back (value colour); face_up; unseen (it leaves without a happening); read_twice; double_feed (the
     next card comes along unread and lies in the exit until the next draw); overdraw (it is read, and lies
     there too); sticks (no card comes for value s, 3: CannotDo `sticks`); power_cut (it leaves while the power
     goes, for value s, 0.2). Per cutting card: cut_unseen. Per load: those of `tamper`.
     """
 
-    def __init__(
-        self, random: Random, *, misread: float = 0.0, locked: bool = False, now: float = 0.0, boot: int = 1
-    ) -> None:
-        super().__init__(now=now, boot=boot)
-        self.misread = misread
-        self.locked = locked
+    def __init__(self, random: Random, *, now: float = 0.0) -> None:
+        super().__init__(now=now)
+        self.locked = False
         self.lid_open = False
         self.drawn = 0
         self.hands: Hands | None = None
@@ -144,7 +142,7 @@ class Shoe(Machine):
     def _pull(self) -> None:
         """Raises CannotDo while the first item sticks."""
         if self._stuck_until is None and (trap := self.traps.sprung("sticks")):
-            self._stuck_until = self.now + float(STICKS_S if trap.value is None else trap.value)
+            self._stuck_until = self.now + trap.seconds(STICKS_S)
         if self._stuck_until is not None and self.now < self._stuck_until:
             raise CannotDo("sticks", "a card sticks in the exit")
         self._stuck_until = None
@@ -160,7 +158,7 @@ class Shoe(Machine):
             self.sleeve.add([card])
             card = stranger(card, back=trap.value or other_colour(card))
         if trap := traps.sprung("power_cut"):
-            self.power_cut(POWER_OFF_S if trap.value is None else float(trap.value))
+            self.power_cut(trap.seconds(POWER_OFF_S))
         elif not traps.sprung("unseen"):
             self._see(card)
             if traps.sprung("read_twice"):
@@ -180,8 +178,6 @@ class Shoe(Machine):
         up = card in self._face_up
         self._face_up.discard(card)
         face: str | None = card.face
-        if self.misread and self._random.random() < self.misread:
-            face = None
         if self.traps:
             up |= self.traps.sprung("face_up") is not None
             if trap := self.traps.sprung("wrong_face"):

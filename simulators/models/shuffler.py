@@ -40,9 +40,8 @@ class BatchShuffler(Machine):
     """Holds one batch: load, start, (shuffling), release, take; or open the door and lift the cards out.
 
     `cycle` is the hard counter: it survives power loss. Everything else about a cycle is lost without power.
-    `settings` are kept. `misread` is the probability that a card is not read. `wear` tells how fast it wears
-    out: each cycle since `maintain()` makes the next ones slower by this part, and jams and unread cards
-    likelier.
+    `settings` are kept. `wear` tells how fast it wears out: each cycle since `maintain()` makes the next ones
+    slower by this part, and jams and unread cards likelier.
 
     Traps, counted per cycle: no_start; leave_inside (value cards, 16, stay in the input); stuck (value cards,
     1, fall where no sensor is, until all is lifted out); jam (value place; the cycle is void); recovered_jam
@@ -61,13 +60,11 @@ class BatchShuffler(Machine):
         mechanism: Mechanism = USUAL,
         decks: int = 6,
         cycle: int = 0,
-        misread: float = 0.0,
         wear: float = 0.0,
         now: float = 0.0,
-        boot: int = 1,
     ) -> None:
-        super().__init__(now=now, boot=boot)
-        self.mechanism, self.misread, self.wear = mechanism, misread, wear
+        super().__init__(now=now)
+        self.mechanism, self.wear = mechanism, wear
         self.cycle = cycle
         self.settings: dict[str, Any] = {
             "decks": decks,
@@ -237,7 +234,7 @@ class BatchShuffler(Machine):
         if self._tray:
             raise CannotDo("state", "the tray is not empty")
         if trap := self.traps.sprung("power_cut_out"):
-            out = len(self._ready) // 2 if trap.value is None else int(trap.value)
+            out = trap.count(len(self._ready) // 2)
             self._tray, self._ready = self._ready[:out], self._ready[out:]
             self.power_cut(POWER_OFF_S)
             return len(self._tray), self.inside
@@ -245,7 +242,7 @@ class BatchShuffler(Machine):
         self._retire()
         told = len(self._tray)
         if trap := self.traps.sprung("miscount_out"):
-            told += int(trap.value or 1)
+            told += trap.count()
         self._happen("let_out", count=told, inside=self.inside, token=token)
         return told, self.inside
 
@@ -259,12 +256,11 @@ class BatchShuffler(Machine):
         if trap := self.traps.sprung("jam"):
             self._plan_jam(half, trap.value or "transport", ATTEMPTS + 1)
         if trap := self.traps.sprung("recovered_jam"):
-            self._plan_jam(half, "transport", int(trap.value or 2))
+            self._plan_jam(half, "transport", trap.count(2))
         if self.worn and self._random.random() < self.worn:
             self._plan_jam(half, "transport", 1 + int(self._random.random() * (ATTEMPTS + self.worn)))
         if trap := self.traps.sprung("power_cut"):
-            off = POWER_OFF_S if trap.value is None else trap.value
-            self._breaks.append((half, partial(self.power_cut, off)))
+            self._breaks.append((half, partial(self.power_cut, trap.seconds(POWER_OFF_S))))
         if self.traps.sprung("freeze"):
             self._breaks.append((half, self.freeze))
         self._breaks.sort(key=lambda planned: planned[0])
@@ -319,10 +315,10 @@ class BatchShuffler(Machine):
     def _complete(self) -> None:
         left = 0
         if trap := self.traps.sprung("leave_inside"):
-            left = min(int(trap.value or 16), len(self._cards))
+            left = min(trap.count(16), len(self._cards))
         passing, self._cards = self._cards[: len(self._cards) - left], self._cards[len(self._cards) - left :]
         if trap := self.traps.sprung("stuck"):
-            lost = min(int(trap.value or 1), len(passing))
+            lost = min(trap.count(), len(passing))
             self._lost += passing[:lost]
             passing = passing[lost:]
         if self.settings["mode"] == "sort":
@@ -341,11 +337,11 @@ class BatchShuffler(Machine):
 
     def _read(self, token: bytes) -> Report:
         hidden, blind, more = (
-            int(trap.value or 1) if (trap := self.traps.sprung(name)) else 0
+            trap.count() if (trap := self.traps.sprung(name)) else 0
             for name in ("double_feed", "unreadable", "miscount")
         )
         seen = self._ready[hidden:]
-        misread = min(1.0, self.misread + self.worn / 10)
+        misread = min(1.0, self.worn / 10)
         faces: Counter[str] = Counter()
         unread = 0
         for place, card in enumerate(seen):

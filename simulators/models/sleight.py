@@ -29,7 +29,7 @@ def tamper(pile: Stack, traps: Traps, sleeve: Stack, random: Random) -> None:
         return
     items = pile.give()
     if trap := traps.sprung("extra"):
-        for _ in range(int(trap.value or 1)):
+        for _ in range(trap.count()):
             _, card = _any(items, random)
             items.insert(_any(items, random)[0], stranger(card))
     if traps.sprung("duplicate"):
@@ -44,7 +44,7 @@ def tamper(pile: Stack, traps: Traps, sleeve: Stack, random: Random) -> None:
         items[place] = stranger(card, rank="X", suit="J")
         sleeve.add([card])
     if trap := traps.sprung("missing"):
-        for _ in range(int(trap.value or 1)):
+        for _ in range(trap.count()):
             if any(isinstance(item, Card) for item in items):
                 sleeve.add([items.pop(_any(items, random)[0])])
     pile.add(items)

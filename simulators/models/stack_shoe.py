@@ -19,10 +19,8 @@ class StackShoe(Shoe):
     Traps, counted per stack: jam (it stops half way; value the place), extra_card (one more card leaves).
     """
 
-    def __init__(
-        self, random: Random, *, misread: float = 0.0, locked: bool = False, now: float = 0.0, boot: int = 1
-    ) -> None:
-        super().__init__(random, misread=misread, locked=locked, now=now, boot=boot)
+    def __init__(self, random: Random, *, now: float = 0.0) -> None:
+        super().__init__(random, now=now)
         self._tray = Stack()
         self._due: float | None = None
         self._left = 0

@@ -52,9 +52,8 @@ class Verifier(Machine):
         duration: float = 2.0,
         pickup: float = 0.0,
         now: float = 0.0,
-        boot: int = 1,
     ) -> None:
-        super().__init__(now=now, boot=boot)
+        super().__init__(now=now)
         self.components = components
         self.duration = duration
         self.pickup = pickup

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from simulators.models.baccarat import Baccarat, Result
 from simulators.models.machine import Happening, Trap, Traps
 from simulators.models.shoe import Shoe
-from simulators.wire.device import Silence, earliest
+from simulators.wire.device import Silence, copies, damaged, earliest, lateness
 from simulators.wire.uart import Uart
 
 STX, ETX, ENQ, ACK, NAK = 0x02, 0x03, 0x05, 0x06, 0x15
@@ -259,9 +259,7 @@ class AngelEye:
         return at
 
     def _spoilt(self, frame: bytes) -> bytes:
-        if trap := self.traps.sprung("damage"):
-            place = len(frame) // 2 if trap.value is None else int(trap.value) % len(frame)
-            frame = frame[:place] + bytes((frame[place] ^ 0xFF,)) + frame[place + 1 :]
+        frame = damaged(frame, self.traps)
         if self.traps.sprung("lost_etx"):
             frame = frame[:-3] + frame[-2:]
         return frame
@@ -296,7 +294,7 @@ class AngelEye:
             self._start(max(at, self._free_at), greet=True)
         begun = self._tell(face, at)
         if trap := self.traps.sprung("reboot"):
-            off_s = REBOOT_S if trap.value is None else float(trap.value)
+            off_s = trap.seconds(REBOOT_S)
             self._do(begun + COPIES[-1] + 0.05, lambda: self.shoe.power_cut(off_s))
 
     def _tell(self, face: str | None, at: float) -> float:
@@ -368,10 +366,8 @@ class AngelEye:
         self._command.clear()
         if self._silence.covers(now):
             return
-        at = now + ANSWER_S
-        if trap := self.traps.sprung("late_answer"):
-            at += 3.0 if trap.value is None else float(trap.value)
-        for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
+        at = now + ANSWER_S + lateness(self.traps)
+        for _ in range(copies(self.traps)):
             if nak is None:
                 self.uart.say(at, bytes((ACK,)))
             elif self.nak_gap:

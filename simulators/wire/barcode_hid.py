@@ -111,9 +111,9 @@ class BarcodeReader:
             reports = [report for report in reports if enter not in report[2:]]
         if trap := self.traps.sprung("lost_key_up"):
             ups = [place for place, report in enumerate(reports) if not any(report[2:])]
-            del reports[ups[min(int(trap.value or 1), len(ups)) - 1]]
+            del reports[ups[min(trap.count(), len(ups)) - 1]]
         if trap := self.traps.sprung("modifier"):
-            reports[2] = bytes((int(trap.value or 4),)) + reports[2][1:]
+            reports[2] = bytes((trap.count(4),)) + reports[2][1:]
         if self.traps.sprung("short_report"):
             reports[2] = reports[2][:7]
         for report in reports:
@@ -121,7 +121,7 @@ class BarcodeReader:
             at += REPORT_S
         self._free_at = at
         if trap := self.traps.sprung("unplug"):
-            self._cuts.append(((start + at) / 2, OFF_S if trap.value is None else float(trap.value)))
+            self._cuts.append(((start + at) / 2, trap.seconds(OFF_S)))
 
     def _reports(self, keys: Sequence[int]) -> Iterator[bytes]:
         for key, following in zip(keys, [*keys[1:], 0], strict=True):

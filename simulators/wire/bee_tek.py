@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from simulators.models.machine import Happening, Traps
 from simulators.models.shoe import Shoe
-from simulators.wire.device import earliest
+from simulators.wire.device import damaged, earliest
 from simulators.wire.uart import Uart
 
 SEPARATORS: Mapping[str, tuple[bytes, bytes]] = {
@@ -145,15 +145,13 @@ class BeeTek:
         self._started = True
         if trap := self.traps.sprung("chatter"):
             before += (trap.value or "Bee-Tek 1.0").encode("ascii") + b"\r\n"
-        if trap := self.traps.sprung("damage"):
-            place = len(text) // 2 if trap.value is None else int(trap.value) % len(text)
-            text = text[:place] + bytes((text[place] ^ 0xFF,)) + text[place + 1 :]
+        text = damaged(text, self.traps)
         data = before + text + behind + after
         byte_s = self.uart.byte_s
         trap = self.traps.sprung("line_cut")
         half = len(before) + len(text) // 2
         if trap is not None:
-            self.cut_line(at + (half + 0.5) * byte_s, CUT_S if trap.value is None else float(trap.value))
+            self.cut_line(at + (half + 0.5) * byte_s, trap.seconds(CUT_S))
         if byte_s:
             for number, byte in enumerate(data):
                 self._put(at + number * byte_s, bytes((byte,)))

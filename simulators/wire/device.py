@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from math import inf
 from typing import Protocol
 
 from simulators.models.machine import Machine, Traps
@@ -93,10 +94,29 @@ class Silence:
     def covers(self, now: float) -> bool:
         """Count one request at `now`; whether it goes unanswered."""
         if self._until is None and (trap := self._traps.sprung("silent")):
-            self._until = float("inf") if trap.value is None else now + float(trap.value)
+            self._until = now + trap.seconds(inf)
         if self._until is not None and (now >= self._until or "silent" not in self._traps):
             self._until = None
         return self._until is not None
+
+
+def lateness(traps: Traps) -> float:
+    """The trap `late_answer`: an answer comes so many s after its time (value, 3)."""
+    trap = traps.sprung("late_answer")
+    return 0.0 if trap is None else trap.seconds(3.0)
+
+
+def copies(traps: Traps) -> int:
+    """The trap `duplicate_answer`: how often an answer comes."""
+    return 1 if traps.sprung("duplicate_answer") is None else 2
+
+
+def damaged(message: bytes, traps: Traps) -> bytes:
+    """The trap `damage`: every bit of a byte (number value, or the middle one) is changed."""
+    if (trap := traps.sprung("damage")) is None:
+        return message
+    place = trap.count(len(message) // 2) % len(message)
+    return message[:place] + bytes((message[place] ^ 0xFF,)) + message[place + 1 :]
 
 
 def earliest(*times: float | None) -> float | None:

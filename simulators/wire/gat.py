@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from simulators.models.machine import CannotDo, Traps
 from simulators.models.verifier import CALCULATING, ERROR, FINISHED, REQUESTED, Outcome, Task, Verifier
-from simulators.wire.device import Silence, earliest
+from simulators.wire.device import Silence, copies, earliest, lateness
 from simulators.wire.uart import Uart
 
 SQ, LASQ, LARQ, IACQ = 1, 2, 3, 4
@@ -158,11 +158,10 @@ class GatDevice:
         answer = self._answer(request)
         if self.traps.sprung("bad_crc"):
             answer = answer[:-1] + bytes((answer[-1] ^ 0x10,))
-        if trap := self.traps.sprung("late_answer"):
-            at += 3.0 if trap.value is None else float(trap.value)
+        at += lateness(self.traps)
         if self.traps.sprung("chatter"):
             answer = b"\x83\xff boot\r\n\x00" + answer
-        for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
+        for _ in range(copies(self.traps)):
             self.uart.say(at, answer)
 
     def _answer(self, request: bytes) -> bytes:

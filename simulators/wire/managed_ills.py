@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from simulators.models.machine import Traps
@@ -41,11 +42,11 @@ class Ills:
         if not self._traps:
             return None
         if trap := self._traps.sprung("busy_answers"):
-            self._busy_until = float("inf") if trap.value is None else now + float(trap.value)
+            self._busy_until = now + trap.seconds(inf)
         if now < self._busy_until and "busy_answers" in self._traps:
             return BUSY
         trap = self._traps.sprung("refuse")
-        return None if trap is None else int(trap.value or DEFAULT)
+        return None if trap is None else trap.count(DEFAULT)
 
     def dips(self) -> str | None:
         """Whether, `before` or `after` it is carried out, the power goes over a request."""

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.machine import CannotDo, Traps
-from simulators.wire.device import Silence, earliest
+from simulators.wire.device import Silence, copies, earliest, lateness
 from simulators.wire.uart import Uart
 
 LINE_RATE = 57600
@@ -132,7 +132,7 @@ class ReShuffled:
     def _act(self, words: bytes) -> bytes:
         machine, number = self.machine, words[1:]
         if trap := self.traps.sprung("refuse"):
-            return b"E%d" % int(trap.value or BUSY)
+            return b"E%d" % trap.count(BUSY)
         try:
             if words == b"IN":
                 machine.initialise()
@@ -153,9 +153,7 @@ class ReShuffled:
     # What it says
 
     def _answer(self, words: bytes, now: float) -> None:
-        at = now + ANSWER_S
-        if trap := self.traps.sprung("late_answer"):
-            at += 3.0 if trap.value is None else float(trap.value)
+        at = now + ANSWER_S + lateness(self.traps)
         if trap := self.traps.sprung("stray_bytes"):
             words += trap.value or b"\x01\xfe"
         check = self._check(words)
@@ -165,7 +163,7 @@ class ReShuffled:
         if self.traps.sprung("text_inside"):
             middle = len(frame) // 2
             frame = frame[:middle] + b"Error" + frame[middle:]
-        for _ in range(2 if self.traps.sprung("duplicate_answer") else 1):
+        for _ in range(copies(self.traps)):
             self.uart.say(at, frame)
 
     def _check(self, words: bytes) -> bytes:

@@ -15,7 +15,7 @@ from zlib import crc32
 from simulators.models.firmware import Flash, build
 from simulators.models.machine import Happening, Machine, Traps
 from simulators.wire import cbor, console
-from simulators.wire.device import Refused, Silence, Silent, earliest
+from simulators.wire.device import Refused, Silence, Silent, copies, earliest, lateness
 from simulators.wire.framings import CONSOLE, Framing
 from simulators.wire.images import IMAGE, Images, in_version_0
 from simulators.wire.managed_commands import COMMANDS, EVERYWHERE
@@ -374,7 +374,7 @@ class ManagedDevice:
         """Answer nothing for so long; a watchdog may not wait for the end of it."""
         self._busy_until = now + seconds
         if seconds and (trap := self.traps.sprung("watchdog")):
-            limit = 5.0 if trap.value is None else float(trap.value)
+            limit = trap.seconds(5.0)
             if limit < seconds:
                 self._restart_in(limit)
 
@@ -402,12 +402,8 @@ class ManagedDevice:
         if trap := self.traps.sprung("chatter"):
             line = trap.value or f"[{now:.3f}] <inf> main: request {self.requests} served"
             pieces.insert(0, line.encode() + b"\r\n")
-        if trap := self.traps.sprung("late_answer"):
-            now += 3.0 if trap.value is None else float(trap.value)
-        if self.traps.sprung("duplicate_answer"):
-            pieces *= 2
-        now = max(now + self._answer_s, self._busy_until)
-        for piece in pieces:
+        now = max(now + lateness(self.traps) + self._answer_s, self._busy_until)
+        for piece in pieces * copies(self.traps):
             self.uart.say(now, piece)
 
     def _read_events(self, request: _Request, body: Body, now: float) -> Body | None:

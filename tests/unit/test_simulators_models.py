@@ -295,7 +295,8 @@ def test_a_shoe_tells_what_leaves_through_its_exit():
 
 
 def test_locked_closed_and_unread():
-    shoe = shoe_with(*make_batch("red", 1), misread=1.0)
+    shoe = shoe_with(*make_batch("red", 1))
+    shoe.traps.set("misread")
     shoe.set_lock(locked=True)
     with pytest.raises(CannotDo) as no:
         shoe.draw()
