@@ -205,7 +205,7 @@ def test_seconds_end_it_and_what_is_left_is_told(listening: threading.Event) -> 
             os.write(master, GOOD[0][:4])
 
         with running(device):
-            done = monitor(port, "--driver", "angel-eye", "--seconds", "0.4", "--json")
+            done = monitor(port, "--driver", "angel-eye", "--seconds", "1.5", "--json")
     assert done.exit_code == 0
     assert [(e["kind"], e["reason"]) for e in told(done)] == [("frame_rejected", "incomplete frame")]
 
@@ -348,7 +348,7 @@ def test_field_08_bytes_that_make_no_frame_name_the_likely_cause(
             os.write(master, noise)
 
         with running(device):
-            done = monitor(port, "--driver", driver, "--seconds", "0.8", "--json")
+            done = monitor(port, "--driver", driver, "--seconds", "2", "--json")
     assert notes[0].startswith("listening on")
     assert notes[1:] == [MUTE]
     assert "baud" in MUTE
