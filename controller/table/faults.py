@@ -22,7 +22,7 @@ class Blocks(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """`gone` names the predicate of `rules.CAUSE_GONE` that must hold before anyone may clear the fault.
+    """`gone` names the case of `judges.cause_gone` that must hold before anyone may clear the fault.
 
     `unfit` faults take the batch out of play until it is replaced: reshuffling never clears them (R-55).
     What a supervisor has to decide (`decided`), no technician clears.

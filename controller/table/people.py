@@ -6,11 +6,10 @@ may be acknowledged too, but only `clear` ends it (law 6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from controller.table.args import Apply, Judge, Judged
-from controller.table.draft import Draft
 from controller.table.faults import FAULTS, Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.profiles import TableRules
@@ -66,4 +65,3 @@ def _alarm_gone(state: TableState, data: Mapping[str, Any]) -> TableState:
 
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {"acknowledge": (_judge_acknowledge, ("alarm",))}
 APPLY: dict[str, Apply] = {"acknowledge": _acknowledge, "alarm_gone": _alarm_gone}
-FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {}

@@ -46,7 +46,7 @@ SHOE_IN_USE = (Phase.BURN_DUE, Phase.BETWEEN_ROUNDS, *IN_ROUND, Phase.SHOE_END)
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`guard` names a predicate of `rules.GUARDS`; the first transition whose guard holds is taken.
+    """`guard` names a predicate of `draft.GUARDS`; the first transition whose guard holds is taken.
 
     A trigger is an operator event, or a happening that a device proves (`tap` false). `dest` None means
     that the event is accepted and the phase stays.

@@ -266,7 +266,6 @@ _FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     **reader.FOLLOW,
     **stacks.FOLLOW,
     **stub.FOLLOW,
-    **people.FOLLOW,
 }
 
 # --- what is expected instead ---
