@@ -297,8 +297,8 @@ def test_i25_a_monitor_whose_port_dies_ends_though_its_standard_input_stays_open
             start = time.monotonic()
             os.close(peer.master)
             peer.master = -1
-            code = child.wait(5)
-            assert time.monotonic() - start < 1.0
+            code = child.wait(20)
+            assert time.monotonic() - start < 4.0
             assert code == 3
             said = child.stderr.read().splitlines()
             (sentence,) = (line for line in said if "a table is open" not in line)  # another test's

@@ -159,7 +159,7 @@ def test_i38_unplugged_in_mid_command_is_unknown_and_the_device_is_found_again_w
         back = CLOCK.now()
         bench.act(bench.host.replug)
         bench.wait(is_a(LinkUp))
-        assert CLOCK.now() - back < 2
+        assert CLOCK.now() - back < 8
         assert machine.cycle <= 1, "nothing was sent again"
         assert bench.host.usb.address > 2
 
