@@ -16,16 +16,10 @@ from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
 from controller.table.round import box
-from controller.table.state import Batch, Place, TableState
+from controller.table.state import Place, TableState
 from firmware_bridge.frozen import replace
 
 Data = Mapping[str, Any]
-
-
-def _held(state: TableState) -> Batch:
-    """The batch that is dealt."""
-    assert state.shoe.batch is not None
-    return state.batches[state.shoe.batch]
 
 
 # --- a card is burned ---
@@ -34,7 +28,7 @@ def _held(state: TableState) -> Batch:
 def _judge_burn(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """A shoe that counts tells the burned card by itself: the tap before it changes nothing."""
     if rules.by_eye:
-        return {"batch": _held(state).id, "moved": min(1, _held(state).at(Place.SHOE))}
+        return {"batch": state.batch_in_use.id, "moved": min(1, state.batch_in_use.at(Place.SHOE))}
     if state.phase is Phase.RESHUFFLE_BURN:
         return Refusal("unexpected", "the shoe itself tells the card that is burned: draw it")
     return {}
@@ -55,8 +49,8 @@ def round_cards(rules: TableRules, state: TableState, given: Args) -> dict[str, 
         if "cards" in given:
             raise ValueError("the shoe counts the cards of a round: leave cards out")
         return {}
-    laid, round_ = _held(state).at(Place.TABLE), state.round
-    most = laid + _held(state).at(Place.SHOE)
+    laid, round_ = state.batch_in_use.at(Place.TABLE), state.round
+    most = laid + state.batch_in_use.at(Place.SHOE)
     if "cards" not in given and rules.one_deck is not None and round_ is not None:
         return {"cards": len(round_.order), "taken": min(len(round_.order), most) - laid}  # nobody plays on
     if "cards" not in given:
@@ -71,7 +65,7 @@ def settled(state: TableState, data: Data) -> TableState:
     """The cards of the round come from the hand, as far as somebody told how many."""
     if "taken" not in data:
         return state
-    state = move(state, _held(state).id, data["taken"], Place.SHOE, Place.TABLE)
+    state = move(state, state.batch_in_use.id, data["taken"], Place.SHOE, Place.TABLE)
     return with_shoe(state, untold=True) if data["cards"] is None else state
 
 
@@ -83,7 +77,7 @@ def void(rules: TableRules, state: TableState) -> dict[str, Any]:
 
 def none_left(state: TableState) -> bool:
     """Whether every card is told of."""
-    return not (state.shoe.untold or _held(state).at(Place.SHOE))
+    return not (state.shoe.untold or state.batch_in_use.at(Place.SHOE))
 
 
 def all_out(state: TableState) -> bool:
@@ -96,8 +90,9 @@ def all_out(state: TableState) -> bool:
 
 def drawn_in_error(state: TableState, *, exposed: bool, burned: bool) -> dict[str, Any]:
     """Which card it was nobody knows: only one that is burned changes its place."""
-    taken = min(1, _held(state).at(Place.SHOE)) if burned else 0
-    return {"batch": _held(state).id, "exposed": exposed, "burned": burned, "shown": False, "taken": taken}
+    held = state.batch_in_use
+    taken = min(1, held.at(Place.SHOE)) if burned else 0
+    return {"batch": held.id, "exposed": exposed, "burned": burned, "shown": False, "taken": taken}
 
 
 def drawn(state: TableState, data: Data) -> TableState:
@@ -115,7 +110,7 @@ def _judge_face_up(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
         return Refusal("told_as_drawn", why, "13:69F-2.15(a)", again)
     if not rules.by_eye:
         return Refusal("already_known", "the shoe itself tells a card that lies face up in it")
-    return {"batch": _held(state).id, "moved": min(1, _held(state).at(Place.SHOE))}
+    return {"batch": state.batch_in_use.id, "moved": min(1, state.batch_in_use.at(Place.SHOE))}
 
 
 def _face_up(state: TableState, data: Data) -> TableState:
@@ -129,7 +124,7 @@ def _face_up(state: TableState, data: Data) -> TableState:
 
 def judge_reshuffle(state: TableState, given: Args) -> dict[str, Any]:
     """The rack is counted as it is shuffled: all other cards lie on the layout."""
-    held = _held(state)
+    held = state.batch_in_use
     most = sum(held.cards.values()) - held.at(Place.TABLE)
     cards = args.whole(given, "cards")
     if not 1 <= cards <= most:

@@ -87,24 +87,23 @@ def back_in_shoe(state: TableState) -> TableState:
 
 
 def judge_bart_carter(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch, deck = state.shoe.batch, len(rules.deck)
-    assert batch is not None
+    batch, deck = state.batch_in_use, len(rules.deck)
     if rules.by_eye:
         why = "stacks of the rack go back into a shoe, not into a hand"
         return Refusal("not_from_hand", why, "13:69F-2B.1")
     if rules.night:
         return Refusal("shoe_not_empty", "discards rest until every card is dealt", NIGHT_DISCARDS)
-    cards, least = state.batches[batch].at(Place.RACK), deck - deck // 8
+    cards, least = batch.at(Place.RACK), deck - deck // 8
     if state.shoe.cut_seen or state.shoe.empty:
         return Refusal("shoe_ends", "the cutting card is out: this shoe ends", "13:69F-2.5(d)")
-    if state.batches[batch].unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: end the shoe", "13:69F-2.5(d)")
+    if batch.unfit:
+        return Refusal("batch_unfit", f"batch {batch.id} is out of play: end the shoe", "13:69F-2.5(d)")
     if state.uncertain:
         return Refusal("not_counted", "nobody can say how many cards lie in the rack: end the shoe")
     if cards < least:
         why = f"{count_of(cards, 'lie')} in the rack, about one deck is wanted: {least} or more"
         return Refusal("rack_too_low", why, "13:69F-2B.1")
-    return {"batch": batch, "cards": cards}
+    return {"batch": batch.id, "cards": cards}
 
 
 def bart_carter(state: TableState, data: Mapping[str, Any]) -> TableState:

@@ -36,7 +36,7 @@ def _judge_by_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
 
 
 def _by_hand_in_round(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    batch = _shoe_batch(state)
+    batch = state.batch_in_use.id
     if tap.args.get("batch", batch) != batch:
         return _same_batch(batch)
     if misdeal := stub.misdeal(rules):
@@ -72,7 +72,7 @@ def _discards(rules: TableRules, state: TableState, given: Args) -> int:
 
 
 def _laid(state: TableState) -> int:
-    return state.batches[_shoe_batch(state)].at(Place.TABLE)
+    return state.batch_in_use.at(Place.TABLE)
 
 
 def _goes_on(rules: TableRules, state: TableState) -> dict[str, bool]:
@@ -81,7 +81,7 @@ def _goes_on(rules: TableRules, state: TableState) -> dict[str, bool]:
     A batch that is out of play finishes the round, and so does one of which a card never came: then the
     rack is gauged.
     """
-    held = state.batches[_shoe_batch(state)]
+    held = state.batch_in_use
     whole = rules.by_eye or not held.at(Place.SHOE)
     return {"goes_on": True} if rules.night and whole and not held.unfit else {}
 
@@ -105,12 +105,12 @@ def _by_hand(state: TableState, data: Data) -> TableState:
 
 def dry(state: TableState) -> bool:
     """Whether the shoe has no card left, by its own word or because all came out."""
-    return state.shoe.empty or not state.batches[_shoe_batch(state)].at(Place.SHOE)
+    return state.shoe.empty or not state.batch_in_use.at(Place.SHOE)
 
 
 def cut_range(rules: TableRules, state: TableState) -> tuple[int, int]:
     """Between which numbers of cards the shuffled rack is cut: few cards may leave less on either side."""
-    cards = state.batches[_shoe_batch(state)].at(Place.IN_HAND)
+    cards = state.batch_in_use.at(Place.IN_HAND)
     least = min(rules.least_cut, cards // 2)
     return least, cards - least
 
@@ -125,12 +125,12 @@ def judge_cut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judge
             "13:69F-2.5(c)",
             (f"cut position={least}..{most}",),
         )
-    return {"batch": _shoe_batch(state), "by": DEALER, "position": position}
+    return {"batch": state.batch_in_use.id, "by": DEALER, "position": position}
 
 
 def judge_load(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """The shuffled rack goes back into the shoe it came from: no swap, and no other batch is concerned."""
-    batch = _shoe_batch(state)
+    batch = state.batch_in_use.id
     if args.batch(rules, tap.args) != batch:
         return _same_batch(batch)
     if state.silent(rules.shoe):
@@ -163,12 +163,7 @@ def _same_batch(batch: str) -> Refusal:
 
 def rack(state: TableState) -> int:
     """Cards of this shoe that lie in the rack."""
-    return state.batches[_shoe_batch(state)].at(Place.RACK)
-
-
-def _shoe_batch(state: TableState) -> str:
-    assert state.shoe.batch is not None
-    return state.shoe.batch
+    return state.batch_in_use.at(Place.RACK)
 
 
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {"reshuffle_by_hand": (_judge_by_hand, ("batch", "cards"))}

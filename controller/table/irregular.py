@@ -289,7 +289,7 @@ def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
 def _void(state: TableState, data: Data) -> TableState:
     """What was hidden stays hidden: nobody turns up the cards of a void round."""
     if state.phase in OUT_OF_SHOE:
-        batch = _shoe_batch(state)
+        batch = state.batch_in_use.id
         state = with_batch(move_all(state, batch, Place.IN_HAND, Place.RACK), batch, proof=None, cut=False)
     state = by_eye.settled(continuous.round_over(state), data)
     return replace(table_to_rack(state), round=None, dry_in=None)
@@ -335,11 +335,6 @@ def _void_is_called_for(rules: TableRules, state: TableState) -> bool:
 def _round(state: TableState) -> Round:
     assert state.round is not None
     return state.round
-
-
-def _shoe_batch(state: TableState) -> str:
-    assert state.shoe.batch is not None
-    return state.shoe.batch
 
 
 JUDGES: dict[str, tuple[Judge, tuple[str, ...]]] = {

@@ -140,9 +140,8 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
     foreign = args.whole(tap.args, "other_backs") if "other_backs" in tap.args else 0
     if not 0 <= foreign <= rules.batch_size:
         raise ValueError(f"other_backs is a number of cards, 0 to {rules.batch_size}")
-    batch = state.shoe.batch
-    assert batch is not None
-    left, sensed = state.batches[batch].at(Place.SHOE), Sense.EMPTY in rules.shoe_senses
+    batch, sensed = state.batch_in_use, Sense.EMPTY in rules.shoe_senses
+    left = batch.at(Place.SHOE)
     said, unsure = args.flag(tap.args, "shoe_empty"), not_counted_on(rules, state)
     if said and sensed and not unsure:
         raise ValueError("this shoe tells by itself when it is empty: leave shoe_empty out")
@@ -157,7 +156,7 @@ def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
     if isinstance(counted, Refusal):
         return counted
     by_gauge = left if unsure and gauge == "full" else 0
-    data = {"batch": batch, "gauge": gauge, "other_backs": foreign, "left": left, "by_gauge": by_gauge}
+    data = {"batch": batch.id, "gauge": gauge, "other_backs": foreign, "left": left, "by_gauge": by_gauge}
     return data | counted
 
 

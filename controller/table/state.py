@@ -400,6 +400,12 @@ class TableState:
         return next((b.id for b in self.batches.values() if b.at(place)), None)
 
     @property
+    def batch_in_use(self) -> Batch:
+        """The batch in the shoe, or in the dealer's hand: asked for only while there is one."""
+        assert self.shoe.batch is not None
+        return self.batches[self.shoe.batch]
+
+    @property
     def uncertain(self) -> bool:
         """Whether cards may have left this shoe unseen, so that nobody can say which card lies where."""
         return any(f.code in UNCERTAIN and f.again >= self.shoe.first_fact for f in self.faults)

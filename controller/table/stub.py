@@ -32,8 +32,7 @@ def expected(rules: TableRules, state: TableState) -> int:
 
     In a round dealt from the hand the whole deal is still in its custody.
     """
-    assert state.shoe.batch is not None
-    left = state.batches[state.shoe.batch].at(Place.SHOE) + state.shoe.stub
+    left = state.batch_in_use.at(Place.SHOE) + state.shoe.stub
     return left - len(state.round.order) if rules.by_eye and state.round else left
 
 
@@ -58,15 +57,14 @@ def judge(rules: TableRules, state: TableState, given: Args, *, unsure: bool) ->
         if "stub" in given:
             raise ValueError("only a deck that lasts one round leaves a stub: leave stub out")
         return {}
-    batch = state.shoe.batch
-    assert batch is not None
+    batch = state.batch_in_use
     played = {"played": bool(state.last_boxes)}
     counted = _number(rules, given, "stub") if "stub" in given else state.shoe.counted
     if counted is not None:
         unknown = state.shoe.untold if rules.by_eye else unsure
         return {**played, "stub": counted, "wanted": None if unknown else expected(rules, state)}
-    lifted = bool(state.batches[batch].at(Place.SHOE)) and not rules.by_eye and not unsure
-    if lifted or due(state, state.batches[batch]):
+    lifted = bool(batch.at(Place.SHOE)) and not rules.by_eye and not unsure
+    if lifted or due(state, batch):
         why = "it did not come out through the shoe" if lifted else f"it was not in {ROUNDS - 1} rounds"
         again = f"collect_rack gauge={given.get('gauge', 'full')} stub=N"
         return Refusal("stub_not_counted", f"count the cards that are left: {why}", STUB, (again,))
