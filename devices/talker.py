@@ -28,11 +28,40 @@ class Frames(Protocol[F_co]):
         """What is under way is given up."""
 
 
+class Line:
+    """The line to a device that cannot say what it told before: up, down, and what may have been missed.
+
+    A session that is not the first begins with GapPossible, unless the device's `numbered` frames show what
+    was lost. `live` false is a capture: it has no line to report.
+    """
+
+    def __init__(self, setup: Setup, event: Maker, *, live: bool, numbered: bool = False) -> None:
+        self.up: bool | None = None
+        """None before the first session."""
+        self._event = event
+        self._live = live
+        self._numbered = numbered
+        self._interrupted = setup.resume.n > 0
+
+    def opened(self, now: float) -> list[DriverOutput]:
+        if not self._live:
+            return []
+        gap = self._interrupted and not self._numbered
+        self.up = self._interrupted = True
+        return [self._event(LinkUp, now), *([self._event(GapPossible, now)] if gap else [])]
+
+    def lost(self, reason: str, now: float) -> list[DriverOutput]:
+        """Told once."""
+        if not self._live or self.up is False:
+            return []
+        self.up = False
+        return [self._event(LinkDown, now, reason=reason)]
+
+
 class Talker(Generic[F]):
     """The read-only form but for `told`. `live` false is the decoder of a capture: it has no link to report.
 
-    What is under way is given up `silence` s after the last byte. `numbered`: the frames' numbers show what
-    was lost while nobody listened; without, a session that is not the first begins with GapPossible.
+    What is under way is given up `silence` s after the last byte. `numbered`: see `Line`.
     """
 
     def __init__(
@@ -43,9 +72,7 @@ class Talker(Generic[F]):
         self.event = Maker(setup)
         self._frames = frames
         self._silence = silence
-        self._live = live
-        self._numbered = numbered
-        self._interrupted = setup.resume.n > 0
+        self._line = Line(setup, self.event, live=live, numbered=numbered)
         self._silent_at: float | None = None
 
     def told(self, frame: F, now: float) -> Iterable[DriverOutput]:
@@ -57,13 +84,7 @@ class Talker(Generic[F]):
         yield self.event(FrameRejected, now, raw=run.data, reason=run.reason, bytes=run.count)
 
     def start(self, now: float) -> Sequence[DriverOutput]:
-        if not self._live:
-            return []
-        out: list[DriverOutput] = [self.event(LinkUp, now)]
-        if self._interrupted and not self._numbered:
-            out.append(self.event(GapPossible, now))
-        self._interrupted = True
-        return out
+        return self._line.opened(now)
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
         out = [*self.tick(now), *self._items(self._frames.feed(data), now)]
@@ -75,10 +96,7 @@ class Talker(Generic[F]):
         return self._give_up(now) if due else []
 
     def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
-        out = self._give_up(now)
-        if self._live:
-            out.append(self.event(LinkDown, now, reason=reason))
-        return out
+        return [*self._give_up(now), *self._line.lost(reason, now)]
 
     def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
         """Nothing to do: the device keeps no events, so none can be asked for again."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from devices.base import Counters, DriverOutput, DriverSpec, Maker, OptionError, Setup, choice
-from devices.events import RANKS, RAW_LIMIT, CardDrawn, FrameRejected, GapPossible, LinkDown, LinkUp
-from devices.talker import TakesNoCommand
+from devices.events import RANKS, RAW_LIMIT, CardDrawn, FrameRejected, GapPossible
+from devices.talker import Line, TakesNoCommand
 from firmware_bridge.framing.boot_keyboard import SIZE, Decoder, Report
 
 _SUITS = {"1": "S", "2": "H", "3": "C", "4": "D"}
@@ -53,10 +53,8 @@ class BarcodeHid:
     def __init__(self, setup: Setup, *, live: bool = True) -> None:
         self.device = setup.device
         self.counters = Counters()
-        self._live = live
         self._event = Maker(setup)
-        self._interrupted = setup.resume.n > 0
-        self._up: bool | None = None
+        self._line = Line(setup, self._event, live=live)
         self._digits = DIGITS[choice(setup, "digits", tuple(DIGITS))]
         self._enters = ENTERS[choice(setup, "terminator", tuple(ENTERS))]
         self._gap = _gap(setup)
@@ -65,14 +63,7 @@ class BarcodeHid:
         self._begin()
 
     def start(self, now: float) -> Sequence[DriverOutput]:
-        if not self._live:
-            return []
-        self._up = True
-        out: list[DriverOutput] = [self._event(LinkUp, now)]
-        if self._interrupted:
-            out.append(self._event(GapPossible, now))
-        self._interrupted = True
-        return out
+        return self._line.opened(now)
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
         out = list(self.tick(now))
@@ -91,10 +82,7 @@ class BarcodeHid:
             out += self._report(report, now)
         if self._size:
             out += self._reject(UNFINISHED, now)
-        if self._live and self._up is not False:
-            self._up = False
-            out.append(self._event(LinkDown, now, reason=reason))
-        return out
+        return [*out, *self._line.lost(reason, now)]
 
     def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
         """Nothing to do: the reader keeps no codes, so none can be asked for again."""

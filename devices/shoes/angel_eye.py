@@ -24,14 +24,13 @@ from devices.events import (
     FrameRejected,
     GameResult,
     GapPossible,
-    LinkDown,
-    LinkUp,
     Sense,
     SessionStarted,
 )
 from devices.shoes.angel_eye_payload import BadPayload, nak_name, parse
 from devices.shoes.angel_eye_rules import PROFILES, Hand, Repeats
 from devices.shoes.angel_eye_rules import Sequence as SequenceRule
+from devices.talker import Line
 from firmware_bridge import link
 from firmware_bridge.framing import Garbage, GarbageRun
 from firmware_bridge.framing.angel_eye import Ack, Command, Decoder, Frame, Nak, encode_command
@@ -72,10 +71,8 @@ class AngelEye:
     def __init__(self, setup: Setup, *, live: bool = True) -> None:
         self.device = setup.device
         self.counters = Counters()
-        self._live = live
         self._event = Maker(setup)
-        self._interrupted = setup.resume.n > 0
-        self._up: bool | None = None
+        self._line = Line(setup, self._event, live=live)
         self._decoder = Decoder()
         self._host = Decoder()  # of what the host sent, where a capture tells it apart
         self._repeats = Repeats()
@@ -87,14 +84,8 @@ class AngelEye:
         self._settle_at: float | None = None
 
     def start(self, now: float) -> Sequence[DriverOutput]:
-        if not self._live:
-            return []
-        self._up = True
-        out: list[DriverOutput] = [self._event(LinkUp, now)]
-        if self._interrupted:
-            out += [self._event(GapPossible, now), self._event(AlignmentRequired, now)]
-        self._interrupted = True
-        return out
+        out = self._line.opened(now)
+        return [*out, *([self._event(AlignmentRequired, now)] if len(out) > 1 else [])]
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
         out: list[DriverOutput] = []
@@ -131,10 +122,7 @@ class AngelEye:
         self._sequence.forget()
         self._hand.lost()
         self._seen_until = None
-        if self._live and self._up is not False:
-            self._up = False
-            out.append(self._event(LinkDown, now, reason=reason))
-        return out
+        return [*out, *self._line.lost(reason, now)]
 
     def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
         """Nothing to do: the shoe keeps no events, so none can be asked for again."""
@@ -276,7 +264,7 @@ class AngelEyeControlled(AngelEye):
             words = _words(name, args)
         except ValueError as error:
             return [Complete(call_id, NotSent(str(error)))]
-        if not self._up:
+        if not self._line.up:
             return [Complete(call_id, NotSent("the shoe's port is not open"))]
         return self._submit(call_id, _Call(*words, self._includes_stx), now)
 

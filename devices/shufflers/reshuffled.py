@@ -18,10 +18,8 @@ from devices.events import (
     CommandRefused,
     CommandSeen,
     FrameRejected,
-    GapPossible,
-    LinkDown,
-    LinkUp,
 )
+from devices.talker import Line
 from firmware_bridge import link
 from firmware_bridge.framing import Garbage
 from firmware_bridge.framing.reshuffled import ENDS, Decoder, Frame, Item, Style, encode
@@ -72,10 +70,8 @@ class ReShuffled:
     def __init__(self, setup: Setup, *, live: bool = True) -> None:
         self.device = setup.device
         self.counters = Counters()
-        self._live = live
         self._event = Maker(setup)
-        self._interrupted = setup.resume.n > 0
-        self._up: bool | None = None
+        self._line = Line(setup, self._event, live=live)
         self._style = Style(
             strict=choice(setup, "profile", PROFILES) == "strict",
             crc_includes_hash=choice(setup, "crc_includes_hash", ("false", "true")) == "true",
@@ -86,14 +82,7 @@ class ReShuffled:
         self._settle_at: float | None = None
 
     def start(self, now: float) -> Sequence[DriverOutput]:
-        if not self._live:
-            return []
-        self._up = True
-        out: list[DriverOutput] = [self._event(LinkUp, now)]
-        if self._interrupted:
-            out.append(self._event(GapPossible, now))
-        self._interrupted = True
-        return out
+        return self._line.opened(now)
 
     def feed(self, data: bytes, now: float) -> Sequence[DriverOutput]:
         out = self._settle(now) if self._settle_at is not None and now >= self._settle_at else []
@@ -109,10 +98,7 @@ class ReShuffled:
 
     def lost(self, reason: str, now: float) -> Sequence[DriverOutput]:
         out = [*self._settle(now), *self._items(self._host.flush(), now)]
-        if self._live and self._up is not False:
-            self._up = False
-            out.append(self._event(LinkDown, now, reason=reason))
-        return out
+        return [*out, *self._line.lost(reason, now)]
 
     def ack(self, n: int, now: float) -> Sequence[DriverOutput]:
         """Nothing to do: the machine has no events, so none can be asked for again."""
@@ -188,7 +174,7 @@ class ReShuffledControlled(ReShuffled):
                 f"makes one of {len(frame)}: ask for 1 to 9 cards at a time"
             )
             return [Complete(call_id, NotSent(why))]
-        if not self._up:
+        if not self._line.up:
             return [Complete(call_id, NotSent("the machine's port is not open"))]
         return self._submit(call_id, _Call(name, frame), now)
 
