@@ -37,6 +37,7 @@ from controller.views import view
 from devices.base import Resume, Setup
 from devices.events import DeviceEvent, carries_card
 from firmware_bridge.clock import Clock, SystemClock
+from firmware_bridge.frozen import value
 from firmware_bridge.link import Complete
 from firmware_bridge.port import Crashed, Opened, Port, Unavailable, stop_all
 from firmware_bridge.transports import open_receiver, open_transport, parse_uri
@@ -49,7 +50,7 @@ KEY_MISSING = "key_missing"
 DEVICE_DOWN = "device_down"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Outputs:
     """What a port produced in one turn."""
 
@@ -57,7 +58,7 @@ class _Outputs:
     outputs: Sequence[object]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Tap:
     event: OperatorEvent
     answer: Callable[[Reply], None]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import cbor2
 
 from controller.table.inputs import Fact
+from firmware_bridge.frozen import value
 
 HEADER = "journal_started"
 """Kind of the first record: its data holds the journal's id and the format number."""
@@ -70,7 +70,7 @@ class Row(NamedTuple):
     hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     """A fact with its place in the journal.
 

@@ -38,6 +38,7 @@ from controller.table.profiles import TableRules
 from controller.table.rules import decide, expected
 from controller.table.state import TableState, initial
 from controller.times import Times, kept, looked_up
+from firmware_bridge.frozen import value
 from firmware_bridge.link import NotSent
 
 CRASHED = "crashed"
@@ -62,7 +63,7 @@ class JournalDisagrees(Exception):
     """The journal is not one of this table as table.toml describes it: a configuration error."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """What became of one input: the entries of its facts, or why it was refused.
 
@@ -75,7 +76,7 @@ class Reply:
     repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Judged:
     """An input that was decided: where its facts lie among those to be committed.
 

@@ -11,17 +11,17 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from firmware_bridge.frozen import replace
+from firmware_bridge.frozen import replace, value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Done:
     """The device did it and said so."""
 
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refused:
     """The device said no: nothing happened. `code` is the device's own, `name` its meaning."""
 
@@ -29,14 +29,14 @@ class Refused:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NotSent:
     """No byte left this machine."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unknown:
     """Sent without proof: it may have happened. Never resend what moves a card (law 5)."""
 
@@ -49,14 +49,14 @@ CLOSED_HERE = "it was closed on our side"
 """Why a handle went that we let go ourselves."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Send:
     """Bytes for the wire, whole or not at all."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Complete:
     """The one end of the command `call_id`."""
 
@@ -86,7 +86,7 @@ class Overdue:
 Output = Send | Complete | Unasked | Overdue
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Submit:
     """Start a command. `timeout` (s) is for each of `attempts`; every attempt sends the same bytes.
 
@@ -109,7 +109,7 @@ class Submit:
             raise ValueError("a command needs at least one attempt, a timeout above 0 and no negative hold")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Received:
     """A reply came for whoever waits on `key`."""
 

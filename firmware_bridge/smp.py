@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 
 import cbor2
 
+from firmware_bridge.frozen import value
+
 HEADER = 8
 BODY_LIMIT = 1024
 """Bytes of CBOR in one packet."""
@@ -29,7 +31,7 @@ class Op(IntEnum):
     WRITE_ANSWER = 3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One packet. `body` has text keys only; others are ignored when read."""
 

@@ -12,9 +12,10 @@ from controller.table.phases import IN_ROUND, TRANSITIONS, Phase
 from controller.table.profiles import Burn, CutPolicy, TableRules
 from controller.table.round import HOLE
 from controller.table.state import Ending, Shuffled, TableState
+from firmware_bridge.frozen import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Decision:
     """Facts to commit, the state after each of them, and the effects that may follow the commit."""
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from devices.events import DeviceEvent
+from firmware_bridge.frozen import value
 from firmware_bridge.link import Outcome
 
 OPERATOR = "operator"
@@ -22,7 +23,7 @@ class Role(StrEnum):
     SURVEILLANCE = "surveillance"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OperatorEvent:
     """A tap: may be refused. `key` makes it idempotent; `who` is the caller's name."""
 
@@ -33,7 +34,7 @@ class OperatorEvent:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Observed:
     """A device event: a physical fact, never refused."""
 
@@ -84,7 +85,7 @@ class Hour:
 Input = OperatorEvent | Observed | Ended | Booted | Trouble | Hour
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Fact:
     """Something that has happened. `data` is open; `sealed` names cards nobody may see yet (law 7).
 
@@ -113,7 +114,7 @@ class Command:
     args: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refusal:
     """Why an operator event was not accepted, the clause, and what is expected instead."""
 

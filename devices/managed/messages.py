@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from devices.managed.fields import Body, Malformed, deterministic, flag, known, octets, text, uint
+from firmware_bridge.frozen import value
 
 OS, DEVICE, EVENTS, SHUFFLER, SHOE, READER = 0, 64, 65, 66, 67, 68
 ECHO: Final = (OS, 0)
@@ -32,7 +32,7 @@ _ERRORS = {
 _MCUMGR_ERRORS = {8: "not supported"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RingEntry:
     """One entry of the event ring as it came."""
 
@@ -43,7 +43,7 @@ class RingEntry:
     """Its CBOR, in the deterministic form (RFC 8949, section 4.2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ring:
     """The answer to a read of the event ring; entries in order of number."""
 

@@ -9,7 +9,6 @@ Numbers belong to one device: of another one (by serial number) LinkUp is told a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -32,6 +31,7 @@ from devices.managed.packets import framing, noise, rejected
 from devices.managed.ring import IDLE_POLL, WENT_BACK, RingReader
 from firmware_bridge import link, smp
 from firmware_bridge.framing import smp_console
+from firmware_bridge.frozen import value
 from firmware_bridge.link import Complete, Done, NotSent, Refused, Send, Unknown
 
 TIMEOUT = 0.5
@@ -58,7 +58,7 @@ class Phase(Enum):
     """A session failed; the handle is open and the next session begins at `_begin_at`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Exchange:
     """One question: `call` is its name here, `what` group and command, `parked` how long it may wait (s).
 
@@ -74,7 +74,7 @@ class Exchange:
     guarded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Asked:
     """An open exchange: how its answer is checked, and when it was first sent (s)."""
 

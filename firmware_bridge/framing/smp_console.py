@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import binascii
 import re
-from dataclasses import dataclass
 
 from firmware_bridge.framing import NOISE, Garbage, GarbageRun
+from firmware_bridge.frozen import value
 
 FIRST, NEXT = b"\x06\x09", b"\x04\x14"
 PACKET_LIMIT = 8 + 1024
@@ -31,14 +31,14 @@ _END = re.compile(rb"\n|\x06\x09|\x04\x14")
 _UNPRINTABLE = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Packet:
     """A whole SMP packet whose CRC is right."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Text:
     """A line the device printed between frames, without its line end."""
 

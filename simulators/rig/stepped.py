@@ -198,9 +198,9 @@ class Stepped:
 
     def step(self, *, dealer: bool = True) -> bool:
         """Everything that can happen now; True when anything did. The dealer may stand by."""
-        busy = False
+        busy, now = False, self.clock.now()
         for host in self.hosts.values():
-            host.pump(self.clock.now())
+            host.pump(now)
         self.between()
         for port in self.controller.ports.values():
             busy |= port.step(0)
@@ -208,7 +208,7 @@ class Stepped:
         before = self.journal.last_seq
         self.controller.finish()
         self.between()
-        for request in self.dealer.turn(self.clock.now()) if dealer else ():
+        for request in self.dealer.turn(now) if dealer else ():
             self.between()
             self.request(request)
             self.controller.finish()

@@ -51,7 +51,7 @@ Body = Mapping[str, Any]
 Command = Callable[[Body], Body]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Request:
     version: int
     op: int

@@ -46,3 +46,14 @@ def test_each_field_is_replaced_as_by_dataclasses_and_the_value_stays(value):
 def test_a_field_that_there_is_none_of_is_an_error():
     with pytest.raises(TypeError, match="TableState has no phases"):
         replace(VALUES[0], phases=())
+
+
+def test_a_value_compares_counts_as_a_key_and_has_its_fields_alone():
+    one = link.Submit("C1", b"", 1, 0.5)
+    assert one == link.Submit("C1", b"", 1, 0.5)
+    assert one != dataclasses.replace(one, key=2)
+    assert {one: 1}[link.Submit("C1", b"", 1, 0.5)] == 1
+    with pytest.raises(AttributeError):
+        one.other = 1
+    with pytest.raises(ValueError, match="at least one attempt"):
+        link.Submit("C1", b"", 1, 0.5, attempts=0)
