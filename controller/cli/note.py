@@ -97,6 +97,8 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
         yield row("settled", _settlement(s["settlement"]))
     if s.get("side_wagers"):
         yield row("wagers", _wagers(s["side_wagers"]))
+    if s["reader"] and s["reader"].get("procedure"):
+        yield row("reader", s["reader"]["procedure"])
     yield row("shoe", _shoe(s))
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
@@ -106,7 +108,7 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     for place, name in enumerate(sorted({*s["ports"], *s["devices"]})):
         device = s["devices"].get(name, {})
         says = _port(s["ports"].get(name, {}), device.get("verdict"), up=device.get("up", False))
-        if s["reader"] == {"device": name, "in_use": False}:
+        if s["reader"] and s["reader"]["device"] == name and not s["reader"]["in_use"]:
             says += "; the table deals without it"
         yield row("" if place else "devices", f"{name}: {says}")
     without = ["the shuffler (out of service)"] if s["shuffler"]["out"] else []

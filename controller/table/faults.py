@@ -204,6 +204,14 @@ FAULTS: dict[str, FaultKind] = {
         "not_in_round",
         decided=True,
     ),
+    "reader_skipped": FaultKind(
+        Blocks.ROUND,
+        "a further card came out before the hole card was checked with the reader",
+        "check the hole card now (`peek`) if it still lies unturned; a supervisor decides whether the round "
+        "stands, then clears this",
+        "not_in_round",
+        decided=True,
+    ),
     "reader_failed": FaultKind(
         Blocks.ROUND,
         "the hole-card reader does not work",

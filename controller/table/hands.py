@@ -115,18 +115,6 @@ def _not_followed(rules: TableRules, state: TableState) -> Refusal | None:
     return None
 
 
-def _look_is_due(rules: TableRules, state: TableState) -> bool:
-    """Whether the reader goes first: R-25, for no further card comes before it."""
-    up = _up_card(_round(state))
-    waits = rules.reader is not None and not state.no_reader and not _round(state).peeks
-    return waits and up is not None and up[0] in reader.ACE_OR_TEN
-
-
-def _up_card(round_: Round) -> str | None:
-    up = next((card for card in round_.cards if card.to == DEALER), None)
-    return up.card if up is not None and up.seen else None
-
-
 def _named(rules: TableRules, state: TableState, args: Args) -> Hand | Refusal:
     """The hand that a tap names, without a name the one whose turn it is."""
     round_ = _round(state)
@@ -147,9 +135,8 @@ def _to_play(rules: TableRules, state: TableState, tap: OperatorEvent) -> Hand |
     """The hand that a play is for, if it is its turn to choose."""
     if refused := _not_followed(rules, state):
         return refused
-    if _look_is_due(rules, state):
-        why = "the hole card is checked with the reader before any further card"
-        return Refusal("reader_first", why, reader.LOOK, ("peek",))
+    if waits := reader.first(rules, state, "any further card"):
+        return waits
     round_, hand = _round(state), _named(rules, state, tap.args)
     if isinstance(hand, Refusal):
         return hand
@@ -241,12 +228,12 @@ def _judge_insurance(rules: TableRules, state: TableState, tap: OperatorEvent) -
     hand = _named(rules, state, tap.args)
     if isinstance(hand, Refusal):
         return hand
-    up = _up_card(round_)
+    up = reader.up_card(round_)
     if up is not None and (why := bj.no_insurance(up, terms(rules))):
         return _refusal("no_insurance", why)
     clause = terms(rules).clause("13:69F-2.9(a)", "13:47-20.22(g)4")
     asked = any(pending.device == rules.reader for pending in state.pending.values())
-    if round_.peeks or asked:
+    if round_.natural is not None or asked:  # a misuse takes no right from a player
         return Refusal("too_late", "insurance is taken before the hole card is looked at", clause)
     if any(map(_has_played if night else _has_drawn, round_.hands)):
         return Refusal("too_late", "insurance is taken before any hand plays", clause)

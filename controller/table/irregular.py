@@ -242,6 +242,8 @@ def not_countable(rules: TableRules, state: TableState, *, void: bool = False) -
     """Why a round cannot end yet; one that is `void` may lack a card."""
     if hindered := reader.hinders_the_end(rules, state, void=void):
         return hindered
+    if not void and (waits := reader.forgotten(rules, state)):
+        return waits
     if not void and (wrong := stub.hands_void(state)):
         return wrong
     if not void and all_void(rules, state):

@@ -1,7 +1,8 @@
-"""The hole-card reader: when it may be used, what it says, and what a misuse means (R-25, R-36a, R-37).
+"""The hole-card reader: when it is used, what it says, a misuse and a skipped look (R-25, R-36a, R-37).
 
 A look is a fact, whoever asked for it: readers look by themselves as soon as a card lies in them. It is due
-once a round, with the deal finished and its side wagers settled, when the up card is an ace or of value ten.
+once a round, with the deal finished and its side wagers settled, when the up card is an ace or of value ten:
+then no further card comes before it, and none after it if it told a natural.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from controller.table.draft import Draft
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
-from controller.table.round import DEALER
-from controller.table.state import TableState
+from controller.table.round import DEALER, NO_HAND
+from controller.table.state import Round, TableState
 from devices import events as ev
 from firmware_bridge.frozen import replace
 from firmware_bridge.link import Done, NotSent, Outcome, Refused
@@ -37,10 +38,38 @@ def not_due(rules: TableRules, state: TableState) -> tuple[str, str] | None:
         return "the initial deal is not finished", LOOK
     if state.round.peeks:
         return "it was used in this round before", LOOK
-    up = next((card for card in state.round.cards if card.to == DEALER), None)
-    if up is not None and up.seen and up.card and up.card[0] not in ACE_OR_TEN:
+    up = up_card(state.round)
+    if up and up[0] not in ACE_OR_TEN:
         return "the up card is neither an ace nor of value ten", LOOK
     return None
+
+
+def up_card(round_: Round) -> str | None:
+    """The dealer's up card, if it lies there and everybody sees which one it is."""
+    up = next((card for card in round_.cards if card.to == DEALER), None)
+    return up.card if up is not None and up.seen else None
+
+
+def owed(rules: TableRules, state: TableState) -> bool:
+    """Whether the look goes first: R-25, for no further card comes before it. Not where the reader failed."""
+    if rules.reader is None or state.round is None or not_due(rules, state) is not None:
+        return False
+    return bool(up_card(state.round)) and not _latched(state, "reader_failed")
+
+
+def _latched(state: TableState, code: str) -> bool:
+    """Whether it was latched in this round: none begins while it is."""
+    return any(fault.code == code for fault in state.faults)
+
+
+def first(rules: TableRules, state: TableState, before: str) -> Refusal | None:
+    """Why something waits, while the look is owed."""
+    if not owed(rules, state):
+        return None
+    why, silent = f"the hole card is checked with the reader before {before}", state.silent(rules.reader)
+    if silent:
+        why += "; it does not answer: a supervisor may have the table deal without it"
+    return Refusal("reader_first", why, LOOK, ("no_reader",) if silent else ("peek",))
 
 
 # --- what the reader reports ---
@@ -80,6 +109,18 @@ def _misused(draft: Draft, device: str, why: str, clause: str) -> None:
     if draft.rules.reader_discloses:
         then = "it may have shown a value to a player, so the round is void (`void_round reason=reader`)"
     draft.latch("reader_misuse", f"{why} ({clause}); {then}", device=device)
+
+
+def card_drawn(draft: Draft, before: TableState, to: str) -> None:
+    """A card came out of the shoe: a further one neither before the look nor after a natural (R-25)."""
+    rules, round_ = draft.rules, before.round
+    if to in NO_HAND or round_ is None or before.phase is not Phase.PLAYING:
+        return
+    if owed(rules, before):
+        why = f"a card came out before the hole card was checked ({LOOK})"
+        draft.latch("reader_skipped", why, device=rules.reader)
+    elif round_.natural and rules.dealer_hands == 1:
+        draft.latch("card_out_of_turn", f"a card left the shoe after the reader told a natural ({LOOK})")
 
 
 def failed(draft: Draft, device: str, why: str) -> None:
@@ -147,6 +188,34 @@ def hinders_the_end(rules: TableRules, state: TableState, *, void: bool) -> Refu
         why = "the reader may have shown a value to a player: the round is void"
         return Refusal("reader_misused", why, MISUSE, ("void_round reason=reader",))
     return None
+
+
+def forgotten(rules: TableRules, state: TableState) -> Refusal | None:
+    """Why a round is not settled yet: nobody looked. Once that is latched, a supervisor decides instead."""
+    return None if _latched(state, "reader_skipped") else first(rules, state, "the round is settled")
+
+
+def procedure(rules: TableRules, state: TableState) -> str | None:
+    """How this round goes on, as far as the reader decides it."""
+    if rules.reader is None or state.round is None:
+        return None
+    misused, skipped = _latched(state, "reader_misuse"), _latched(state, "reader_skipped")
+    if misused and rules.reader_discloses:
+        return "it was misused and may have shown a value: the round is void (`void_round reason=reader`)"
+    if state.round.natural:
+        return "it told a natural: no further card is dealt, the round is settled"
+    if state.no_reader:
+        return "it is not used: the round is played as at a table without one"
+    if _latched(state, "reader_failed"):
+        return "it failed: the round is played to its end as at a table without one"
+    if misused:
+        return "it was misused: the round is played as at a table without one, or a supervisor voids it"
+    if owed(rules, state) and state.silent(rules.reader):
+        return "it does not answer: a supervisor may have the table deal without it (`no_reader`)"
+    if owed(rules, state):
+        late = "a card came before the look: a supervisor decides; " if skipped else ""
+        return f"{late}the hole card goes into it (`peek`) before any further card"
+    return "a card came before the look: a supervisor decides" if skipped else None
 
 
 def settled(state: TableState, device: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import cutting_card, deal, event_facts, hands, irregular, patterns, stacks
+from controller.table import cutting_card, deal, event_facts, hands, irregular, patterns, reader, stacks
 from controller.table.draft import Draft
 from controller.table.phases import IN_ROUND, OUT_OF_SHOE, Phase
 from controller.table.profiles import TableRules
@@ -105,6 +105,7 @@ def _card(draft: Draft, event: ev.CardDrawn) -> None:
     else:
         draft.add(event.kind, data, secret)
     _judge_card(draft, event, to, batch, foreign=foreign, seen=seen)
+    reader.card_drawn(draft, state, to)
     if batch is not None and draft.state.batches[batch].at(Place.SHOE):
         draft.gone("shoe_dry", batch=batch)
     if batch is not None:

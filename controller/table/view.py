@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from controller.table import continuous, daily, hands, people, side_wagers, stub
+from controller.table import continuous, daily, hands, people, reader, side_wagers, stub
 from controller.table.faults import FAULTS, remedy, stops
 from controller.table.judges import cause_gone
 from controller.table.profiles import TableRules
@@ -72,7 +72,7 @@ def snapshot(rules: TableRules, state: TableState, taps: Iterable[str] | None = 
         "first_to_look": dict(state.first_to_look),
         "day": state.day,
         "inspected": dict(state.inspected),
-        "reader": None if rules.reader is None else {"device": rules.reader, "in_use": not state.no_reader},
+        "reader": _reader(rules, state),
         "devices": {
             name: {
                 "up": d.up,
@@ -92,6 +92,19 @@ def snapshot(rules: TableRules, state: TableState, taps: Iterable[str] | None = 
 
 def _left(state: TableState) -> int | None:
     """Cards left to deal; None where nobody counts them."""
+def _reader(rules: TableRules, state: TableState) -> dict[str, Any] | None:
+    if rules.reader is None:
+        return None
+    told = None if state.round is None else state.round.natural
+    says = None if told is None else "natural" if told else "not_natural"
+    return {
+        "device": rules.reader,
+        "in_use": not state.no_reader,
+        "told": says,
+        "procedure": reader.procedure(rules, state),
+    }
+
+
     if state.shoe.untold:
         return None
     return state.batches[state.shoe.batch].at(Place.SHOE) if state.shoe.batch else 0

@@ -29,7 +29,7 @@ SCRIPTS: dict[str, type[Acts]] = {
 """Who plays a table of each mode."""
 _RETRY = frozenset({"device_absent", "shuffler_busy", "shoe_busy", "stopping", "stopped"})
 """Refusals that only mean: not yet, or not with this daemon."""
-_FIRST = {"fault_latched": "clear", "inspection_due": "inspect"}
+_FIRST = {"fault_latched": "clear", "inspection_due": "inspect", "reader_first": "peek"}
 """Refusals that name what mends them: the event among `expected` that comes first."""
 
 

@@ -150,6 +150,7 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
         ),
         round_
         and (round_.boxes, _dealt(round_.cards, state), round_.order, round_.owed, min(round_.peeks, 2)),
+        round_ and round_.natural,
         round_ and round_.hands and (round_.hands, round_.insured, _shown(round_.cards)),
         (
             state.manual,

@@ -47,11 +47,12 @@ class Room(NamedTuple):
 
     `steps` are those of the preparation that each batch went through, `certified` the batches with a paper,
     `by_hand` those shuffled by hand, `dry` that a round waits for its rack, `by_choice` that the licensee
-    ended the shoe, `looks` the uses of the reader in this round. Where no shoe counts to its end `left` are
-    the cards in the hand or in the continuous shuffler, `laid` those on the layout, `used` those in the rack
-    as the round began, `old` those of them that may go back. With one deck a round `stub` is what must be
-    left of the deck, None once nobody knows, `counted` what the dealer counted of it in the round;
-    `open_cards` were found face up in the deal, `uncounted` are the rounds since each deck was counted.
+    ended the shoe, `looks` the uses of the reader in this round, `natural` that it told one. Where no shoe
+    counts to its end `left` are the cards in the hand or in the continuous shuffler, `laid` those on the
+    layout, `used` those in the rack as the round began, `old` those of them that may go back. With one deck
+    a round `stub` is what must be left of the deck, None once nobody knows, `counted` what the dealer
+    counted of it in the round; `open_cards` were found face up in the deal, `uncounted` are the rounds since
+    each deck was counted.
     """
 
     last: str | None = None
@@ -73,6 +74,7 @@ class Room(NamedTuple):
     manual: bool = False
     by_choice: bool = False
     looks: int = 0
+    natural: bool = False
     left: int = 0
     laid: int = 0
     used: int = 0
@@ -173,10 +175,11 @@ def step(rules: TableRules, before: TableState, move: Move, found: Decision, roo
         room = _tap(rules, before, move.given, found, room)
     elif move.means in ("card", "foreign card"):
         room = _card(rules, before, found.states[0], found.facts[0], room)
+        _not_in_silence(rules, before, found, room)
     elif move.means == "returned" or (rules.continuous and room.shoe and _lets_out(move)):
         room = _back(before, after, move, room)
     elif move.means in ("look", "failed look"):
-        room = _look(before, after, room)
+        room = _look(before, after, move, room)
     elif move.means == "cutting card":
         room = _cutting_card(rules, before, room, late=False)
     else:
@@ -363,7 +366,7 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             dealt = bool(before.shoe.early) or (rules.shoe is None and not burn)
             used = rules.batch_size - room.left - room.laid if rules.continuous else 0
             room = room._replace(used=used, burn_due=burn)
-            return room._replace(in_round=True, rounds_left=left, dealt=dealt, looks=0)
+            return room._replace(in_round=True, rounds_left=left, dealt=dealt, looks=0, natural=False)
         case "dispense":
             check(
                 room.in_round or before.phase is Phase.SHOE_END, "R-53: no stack before the bets are closed"
@@ -373,6 +376,8 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             return _cutting_card(rules, before, room, late=late)
         case "round_settled":
             check(not room.burn_due, "M7: the burn comes first")
+            told = any(f.code == "reader_skipped" for f in before.faults)
+            check(told or not _owes_look(rules, before, room), "M8: no round ends before the look")
             check(not (rules.per_round and room.open_cards > 1), "R-31: two cards face up void all hands")
             left = room.to_be_left(rules, before.round.order if before.round else ())
             certain = room.counted is None or before.uncertain or room.counted == left
@@ -411,12 +416,30 @@ def _may_look(before: TableState, room: Room) -> bool:
     return up is None or up[0] in "ATJQK"
 
 
-def _look(before: TableState, after: TableState, room: Room) -> Room:
+def _owes_look(rules: TableRules, before: TableState, room: Room) -> bool:
+    """Whether the look comes next: a reader is in use and works, and an ace or ten lies open."""
+    up = any(c.to == "dealer" and c.seen and c.card for c in before.round.cards) if before.round else False
+    works = rules.reader is not None and all(f.code != "reader_failed" for f in before.faults)
+    return works and up and _may_look(before, room)
+
+
+def _not_in_silence(rules: TableRules, before: TableState, found: Decision, room: Room) -> None:
+    """A further card: not before the look, and not after a natural."""
+    if found.facts[0].data["to"] not in PLAYED:
+        return
+    latched = {f.code for f in found.states[-1].faults}
+    check("reader_skipped" in latched or not _owes_look(rules, before, room), "M8: no card before the look")
+    check("card_out_of_turn" in latched or not room.natural, "M8: no card after a natural")
+
+
+def _look(before: TableState, after: TableState, move: Move, room: Room) -> Room:
     misused = {f.code for f in after.faults} >= {"reader_misuse"}
     known = "reader_misuse" in {f.code for f in before.faults}
     if room.in_round:
         check(misused == (known or not _may_look(before, room)), "M8: once, an ace or ten up, wagers settled")
-    return room._replace(looks=min(room.looks + 1, 2)) if room.in_round else room
+        said = getattr(move.given.event, "result", None) == "natural" and _may_look(before, room)
+        room = room._replace(looks=min(room.looks + 1, 2), natural=room.natural or said)
+    return room
 
 
 def _exposed(before: TableState, room: Room, found: Decision) -> frozenset[str]:
@@ -684,7 +707,7 @@ def _gone(rules: TableRules, state: TableState, fault: Fault, room: Room) -> boo
             return state.shuffler.surplus == 0 and not apart
         case "card_out_of_turn":
             return True
-        case "reader_misuse":
+        case "reader_misuse" | "reader_skipped":
             return not room.in_round
         case "reader_failed":
             return state.no_reader or fault.device in state.inspected

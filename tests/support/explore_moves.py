@@ -367,7 +367,7 @@ def _reader(rules: TableRules, state: TableState) -> Iterator[Move]:
         yield Move(
             f"hole card {result}",
             _event(state, ev.HoleCardChecked, READER, result=result),
-            int(result != "not_natural" or not due),
+            int(result == "error" or not due),
             means,
         )
     device, who = state.device(READER), {"serial": "RD1", "firmware": "1"}

@@ -44,6 +44,10 @@ class WithReader(Table):
     def last(self, kind: str) -> dict[str, Any]:
         return dict(next(f for f in reversed(self.facts) if f.kind == kind).data)
 
+    @property
+    def procedure(self) -> Any:
+        return snapshot(self.rules, self.state)["reader"]["procedure"]
+
     def cause(self, code: str) -> str:
         return next(f.cause for f in self.state.faults if f.code == code)
 
@@ -86,7 +90,9 @@ def test_a_reader_that_looks_by_itself_has_been_used() -> None:
     t.tap("peek")
 
 
+@pytest.mark.rule("R-36a", "R-42")
 def test_a_look_outside_a_round_is_a_trial() -> None:
+    """A misuse is of a hole card, and between two rounds there is none."""
     t = WithReader()
     t.look("error")
     assert t.codes == ["reader_failed"]
@@ -203,6 +209,144 @@ def test_nothing_is_concluded_from_an_up_card_of_which_nobody_can_tell() -> None
     assert told[0] == told[1]
 
 
+# --- a look that was left out, and what it told (R-25) ---
+
+
+@pytest.mark.rule("R-25")
+def test_a_further_card_before_the_look_is_latched_once_a_round_and_the_look_may_still_be_made() -> None:
+    t = WithReader()
+    t.deal_with("KS")
+    assert t.procedure == "the hole card goes into it (`peek`) before any further card"
+    t.draw()
+    t.draw()
+    assert t.codes == ["reader_skipped"]
+    assert t.cause("reader_skipped") == "a card came out before the hole card was checked (13:69F-2.7(a))"
+    assert t.procedure.startswith(
+        "a card came before the look: a supervisor decides; the hole card goes into"
+    )
+    t.look("not_natural")
+    assert (t.codes, t.last("hole_card_checked")["allowed"]) == (["reader_skipped"], True)
+    assert t.procedure == "a card came before the look: a supervisor decides"
+    t.tap("round_settled")
+    fault = t.state.faults[-1].id
+    assert t.refused("bets_closed", boxes="1").code == "fault_latched"
+    assert t.refused("clear", fault=fault).code == "not_allowed"
+    t.tap("clear", SUPERVISOR, fault=fault)
+    t.deal_with("9S")
+    t.draw()
+    t.tap("round_settled")
+    assert t.codes == []
+
+
+@pytest.mark.rule("R-25")
+def test_a_card_while_the_reader_has_not_answered_yet_is_before_the_look() -> None:
+    t = WithReader()
+    t.deal_with("AS")
+    t.tap("peek")
+    t.draw()
+    assert t.codes == ["reader_skipped"]
+
+
+@pytest.mark.rule("R-25")
+def test_a_round_is_not_settled_while_nobody_looked_unless_that_is_latched() -> None:
+    t = WithReader()
+    t.deal_with("AS")
+    refused = t.refused("round_settled")
+    assert (refused.code, refused.clause, refused.expected) == ("reader_first", "13:69F-2.7(a)", ("peek",))
+    t.tap("peek")
+    t.look("not_natural")
+    t.end(Done({"result": "not_natural"}))
+    t.tap("round_settled")
+    t.deal_with("AS")
+    t.draw()
+    t.tap("round_settled")
+    assert t.codes == ["reader_skipped"]
+
+
+@pytest.mark.rule("R-25", "R-36a")
+def test_a_round_whose_reader_is_silent_goes_on_without_it_when_a_supervisor_says_so() -> None:
+    t = WithReader()
+    t.deal_with("AS")
+    t.event(ev.LinkDown, "reader", reason="unplugged")
+    refused = t.refused("round_settled")
+    assert (refused.code, refused.expected) == ("reader_first", ("no_reader",))
+    assert t.procedure.startswith("it does not answer: a supervisor may have the table deal without it")
+    t.tap("no_reader", SUPERVISOR)
+    assert t.procedure == "it is not used: the round is played as at a table without one"
+    t.draw()
+    t.tap("round_settled")
+    assert t.codes == []
+
+
+@pytest.mark.rule("R-25", "R-36a")
+def test_a_reader_that_reports_a_fault_owes_no_look() -> None:
+    t = WithReader()
+    t.deal_with("AS")
+    t.event(ev.FaultRaised, "reader", code="7", name="lamp")
+    assert t.procedure == "it failed: the round is played to its end as at a table without one"
+    t.tap("hit", box="1")
+    t.draw()
+    t.tap("round_settled")
+    assert t.codes == ["reader_failed"]
+
+
+@pytest.mark.rule("R-25")
+@pytest.mark.parametrize(("up", "face_up"), [("9S", False), (None, False), ("AS", True)])
+def test_where_no_look_is_owed_or_no_hand_gets_the_card_nothing_is_latched(
+    up: str | None, face_up: bool
+) -> None:
+    t = WithReader()
+    t.deal_with(up)
+    t.draw(face_up=face_up)
+    assert t.codes == []
+
+
+@pytest.mark.rule("R-25")
+def test_a_card_after_the_reader_told_a_natural_is_out_of_turn_and_status_tells_why() -> None:
+    t = WithReader()
+    t.deal_with("AS", "KD")
+    t.look("natural")
+    said = snapshot(t.rules, t.state)["reader"]
+    assert said["told"] == "natural"
+    assert said["procedure"] == "it told a natural: no further card is dealt, the round is settled"
+    t.draw()
+    t.draw()
+    assert t.codes == ["card_out_of_turn"]
+    assert t.cause("card_out_of_turn").startswith("a card left the shoe after the reader told a natural")
+    t.tap("round_settled")
+    assert snapshot(t.rules, t.state)["reader"]["told"] is None
+
+
+@pytest.mark.rule("R-29")
+def test_the_dealers_next_hand_is_dealt_after_a_natural_of_the_first() -> None:
+    t = WithReader(dealer_hands=2)
+    t.deal_with("AS", "KD")
+    t.look("natural")
+    t.tap("dealer_hand_settled")
+    t.draw()
+    assert t.codes == []
+
+
+@pytest.mark.rule("R-36a", "R-30")
+def test_after_a_misuse_the_round_goes_on_and_insurance_is_still_taken() -> None:
+    """A misuse before the hole card was dealt: no player loses the right of 13:69F-2.9 by it."""
+    t = WithReader(settle_first=True)
+    t.deal_with("AS")
+    t.look("not_natural")
+    without = "it was misused: the round is played as at a table without one, or a supervisor voids it"
+    assert t.procedure == without
+    t.tap("side_wagers_settled")
+    t.draw()
+    assert t.procedure == without
+    assert {"insurance box=NUMBER", "hit box=1", "round_settled"} <= set(expected(t.rules, t.state))
+    assert t.refused("peek").code == "reader_not_due"
+    t.tap("insurance", box="1")
+    t.tap("hit", box="1")
+    t.draw()
+    t.tap("round_settled")
+    assert t.codes == ["reader_misuse"]
+
+
 # --- it does not work ---
 
 
@@ -222,7 +366,8 @@ def test_an_error_lets_the_round_end_and_the_next_one_only_without_the_reader() 
     assert "no_reader" in expected(t.rules, t.state)
     t.tap("no_reader", SUPERVISOR)
     assert "no_reader" not in expected(t.rules, t.state)
-    assert snapshot(t.rules, t.state)["reader"] == {"device": "reader", "in_use": False}
+    said = snapshot(t.rules, t.state)["reader"]
+    assert said == {"device": "reader", "in_use": False, "told": None, "procedure": None}
     assert t.refused("no_reader", SUPERVISOR).code == "already_so"
     t.tap("clear", SUPERVISOR, fault=fault)
     t.deal_with("KS")

@@ -307,16 +307,21 @@ CARDS: tuple[Rule, ...] = (
     Rule(
         "R-25",
         P,
-        "the reader is used only with an ace or ten-value up, and after the side wagers",
+        "the reader is used only with an ace or ten-value up, and after the side wagers; then before any "
+        "further card",
         clause="13:69F-2.7(a)",
         code=(
             T + "reader:not_due",
             T + "reader:_judge_peek",
+            T + "reader:card_drawn",
+            T + "reader:forgotten",
         ),
         journal=(
             "peek",
             "hole_card_checked",
             "fault_latched: reader_misuse",
+            "fault_latched: reader_skipped",
+            "fault_latched: card_out_of_turn",
         ),
     ),
     Rule(

@@ -111,6 +111,7 @@ PLAY: tuple[Rule, ...] = (
             T + "reader:_looked",
             T + "reader:_misused",
             T + "reader:failed",
+            T + "reader:procedure",
             T + "reader:_judge_no_reader",
             T + "irregular:_judge_void",
         ),
