@@ -58,8 +58,9 @@ class Talk:
         key: Hashable = frame.code
         if isinstance(message, Part):
             key = (frame.code, message.number)
-            if message.error and self._link.pending:
-                key = self._link.pending[0].submit.key  # it may come without the number
+            wanted = self._link.pending[0].submit.key if self._link.pending else None
+            if message.error and isinstance(wanted, tuple):
+                key = wanted  # it may come without the number
         return self._step(link.Received(key, Done({"message": message})), now)
 
     def _count(self, frame: Frame, now: float) -> None:

@@ -329,6 +329,18 @@ def test_an_error_in_the_place_of_a_frame_is_a_refusal() -> None:
     assert ask(line) == Refused("report", "the device has no frame 1 of a report")
 
 
+def test_a_late_error_of_a_report_answers_no_other_question() -> None:
+    """As after a plug was pulled in the middle of a report: the new session asks for the status."""
+    driver = load("gat").reader(Setup("gat", Random(1)))
+    driver.start(0.0)
+    driver.feed(frame(0x83, b"\x01\x00\x00"), 0.1)
+    assert driver.counters.unasked == 1
+    driver.feed(frame(0x81, b"\x03\x50\x04\x03"), 0.2)
+    driver.tick(0.3)
+    (up,) = driver.feed(frame(0x82, b"\x00\x00\x00\x00\x07"), 0.4)
+    assert (up.kind, up.status["seconds"]) == ("link_up", 7)
+
+
 def test_a_report_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "FRAMES", 300)
     line = gat_line()
