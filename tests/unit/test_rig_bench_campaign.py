@@ -31,14 +31,14 @@ def test_a_table_that_does_not_play_well_is_not_measured(
 
 
 def test_the_best_round_of_both_workers_is_judged() -> None:
-    rounds = [(1.0, [Pace(2, 800)] * 2), (0.5, [Pace(2, 800)] * 2)]
+    rounds = [(1.0, [Pace(2, 800, 0.9)] * 2), (0.5, [Pace(2, 800, 0.4), Pace(2, 800, 0.5)])]
     floors = [(0.25, [Pace(4, 1600)] * 2), (0.5, [Pace(4, 1600)] * 2)]
-    shoes, events = rows(floors, rounds)
+    shoes, shoe, events = rows(floors, rounds)
     assert (shoes.goal, shoes.value, shoes.goal_text, shoes.ok) == (9, 8.0, ">= 6 /s", True)
+    assert (shoe.value, shoe.goal_text, shoe.ok) == (0.2, "<= 0.333 s", True)
     assert (events.value, events.floor, events.ratio) == (3200.0, 12800.0, 0.25)
     assert (events.goal_text, events.ok) == (">= 0.05x", True)
-    slow, _ = rows(floors, rounds[:1])
-    assert not slow.ok
+    assert [row.ok for row in rows(floors, rounds[:1])] == [False, False, True]
 
 
 def test_a_worker_answers_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,6 +46,7 @@ def test_a_worker_answers_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     found = list(bench_campaign.rates(decks=1, shoes=1, rounds=1))
     assert [row.name for row in found] == [
         "six-deck shoes a second, 1 workers",
+        "processor time of a six-deck shoe",
         "simulated events a second (floor: the rules alone)",
     ]
     assert all(row.value > 0 for row in found)
