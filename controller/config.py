@@ -35,6 +35,7 @@ from controller.table.profiles import (
 )
 from controller.table.round import LAST_CUTTERS
 from devices.base import DriverSpec
+from devices.events import Sense
 from firmware_bridge.identity import Identity
 
 RUNTIME_DIR = Path("/run/cutcard")
@@ -180,6 +181,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         shoe=shoe,
         shoe_senses=frozenset() if shoe is None else by_id[shoe].senses,
         stacks=shoe is not None and by_id[shoe].takes("dispense"),
+        shoe_answers=shoe is not None and by_id[shoe].takes("status") and Sense.EMPTY in by_id[shoe].senses,
         shoe_locks=shoe is not None and by_id[shoe].takes("lock") and by_id[shoe].takes("unlock"),
         shuffler=shoe if table.mode == "continuous" else by_role.get("shuffler"),
         allowed={

@@ -16,6 +16,8 @@ def explained(state: TableState) -> set[int]:
     """The facts since which something is wrong, or was and nobody saw it."""
     numbers = {fault.since for fault in state.faults}
     numbers |= {fault.gone for fault in state.faults if fault.gone is not None}
+    if state.shuffler.not_started_since is not None:
+        numbers.add(state.shuffler.not_started_since)
     return numbers | {b.unfit_since for b in state.batches.values() if b.unfit_since is not None}
 
 

@@ -33,6 +33,7 @@ def view(service: Service, what: str) -> Any:
     return {
         **status,
         "allowed_to": allowed_to(rules, state, taps),
+        "shuffler": {**status["shuffler"], "since_at": _at(times, status["shuffler"]["since"])},
         "batches": {name: _batch_timed(batch, times) for name, batch in status["batches"].items()},
         "faults": [_timed(fault, times) for fault in status["faults"]],
         "alarms": [_timed(alarm, times) for alarm in status["alarms"]],

@@ -113,6 +113,8 @@ def _tap(
         raise RefusedByTable(_refusal(answer))
     if not as_json:
         print("\n".join(f"fact {fact['fact']}  {note.kind(fact)}" for fact in answer["facts"]))
+        if any(fact["kind"] == "command_issued" for fact in answer["facts"]):
+            print("a device was asked: `cutcard status` tells what comes of it")
 
 
 def _refusal(answer: Mapping[str, Any]) -> str:

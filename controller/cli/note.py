@@ -102,6 +102,8 @@ def status(s: Answer, now: datetime, *, bold: bool) -> Iterator[str]:
     yield row("shoe", _shoe(s))
     for name, batch in s["batches"].items():
         yield row(f"batch {name}", _batch(batch, s, now))
+    if why := s["shuffler"]["not_started"]:
+        yield row("not started", f"{why}{_since(s['shuffler']['since_at'], now)}")
     yield from _next(s)
     for device, who in s["first_to_look"].items():
         yield row("looked", f"into the {device}: {who} saw it empty; one more person must look")

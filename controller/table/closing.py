@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from controller.table import args, continuous
@@ -16,6 +16,7 @@ from controller.table.profiles import TableRules
 from controller.table.state import Closing, Ending, Place, TableState
 from devices.events import Sense
 from firmware_bridge.frozen import replace
+from firmware_bridge.link import Done, Outcome
 
 OUT_OF_USE = "La. 42:III-3106"
 IDLE_TABLE = "58 Pa. Code 633a.5(g)"
@@ -87,6 +88,8 @@ def _judge_closed(rules: TableRules, state: TableState, tap: OperatorEvent) -> J
             DECK_LOG,
             tuple(f"count_batch batch={batch} cards={rules.batch_size}" for batch in uncounted),
         )
+    if silence := not_answered(state, rules.devices):
+        return silence
     unsure = tuple(device for device in rules.devices if device not in state.empty)
     if unsure:
         return Refusal(
@@ -194,9 +197,13 @@ def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
         raise ValueError(f"cards are taken out of the {rules.shuffler} alone")
     if device in state.empty and not data["moved"]:
         return Refusal("already_known", f"the {device} was confirmed empty")
+    if silence := not_answered(state, (device,)):
+        return silence
     first = state.first_to_look.get(device)
     if data["inside"]:
         return {**data, "confirmed": False}
+    if _tells(rules, state, device):
+        return _ask_too(data, tap, first)
     if _proves(rules, state, device) or tap.roles >= frozenset(Role):
         return {**data, "confirmed": True}
     if first is None:
@@ -206,12 +213,32 @@ def _judge_confirm(rules: TableRules, state: TableState, tap: OperatorEvent) -> 
     return {**data, "confirmed": True, "by": [first, tap.who]}
 
 
+def not_answered(state: TableState, devices: Iterable[str]) -> Refusal | None:
+    """Why nobody may rely on these devices being empty: one of them was asked and did not answer yet."""
+    for pending in state.pending.values():
+        if pending.device in devices:
+            why = f"the {pending.device} has not answered yet: {pending.name}"
+            return Refusal("not_answered", why, OUT_OF_USE)
+    return None
+
+
+def _tells(rules: TableRules, state: TableState, device: str) -> bool:
+    """Whether the device answers what it holds: it is asked, whoever looked into it."""
+    asked = device == rules.shuffler or (device == rules.shoe and rules.shoe_answers)
+    return asked and state.device(device).up
+
+
+def _ask_too(data: Mapping[str, Any], tap: OperatorEvent, first: str | None) -> Judged:
+    """Its word stands for the second person. Without an answer that person looks, and it is asked again."""
+    if first is None or not args.other_person(tap, first):
+        return {**data, "confirmed": False, "asked": True}
+    return {**data, "confirmed": True, "asked": True, "by": [first, tap.who]}
+
+
 def _proves(rules: TableRules, state: TableState, device: str) -> bool:
-    """Whether the device itself tells that it is empty; otherwise two people look."""
-    if not state.device(device).up or device == rules.reader:
-        return False
+    """Whether a shoe that cannot be asked told by itself that it is empty; otherwise two people look."""
     told = Sense.EMPTY in rules.shoe_senses and state.shoe.told_empty
-    return told if device == rules.shoe else device == rules.shuffler
+    return device == rules.shoe and told and state.device(device).up
 
 
 def _cards_out(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
@@ -250,6 +277,8 @@ def _confirm(state: TableState, data: Mapping[str, Any]) -> TableState:
 def _after_confirm(draft: Draft, before: TableState) -> None:
     tap = draft.facts[0].data
     batch, wrong = tap["batch"], tap.get("wrong", 0)
+    if tap.get("asked"):
+        draft.command(tap["device"], "status")
     if batch is None:
         return
     if tap["moved"]:
@@ -262,6 +291,33 @@ def _after_confirm(draft: Draft, before: TableState) -> None:
     if wrong:
         came = f"{count_of(tap['cards'])} came out of the shuffler instead of {tap['moved']}"
         draft.latch("wrong_count", came, batch=batch)
+
+
+def command_ended(draft: Draft, device: str, name: str, outcome: Outcome) -> None:
+    """A device that somebody looked into says whether it is empty; cards in a shuffler are counted there."""
+    if name != "status" or not isinstance(outcome, Done):
+        return
+    known = {*draft.state.empty, *draft.state.first_to_look}
+    empty, inside = outcome.answer.get("empty"), outcome.answer.get("inside")
+    if device == draft.rules.shuffler:
+        empty = inside == 0 if isinstance(inside, int) else None
+    if device in known and isinstance(empty, bool):
+        told = {"device": device, "empty": empty, "shoe": device == draft.rules.shoe}
+        draft.add("looked_into", told)
+
+
+def _looked_into(state: TableState, data: Mapping[str, Any]) -> TableState:
+    device: str = data["device"]
+    state = not_confirmed(state, device)
+    if data["shoe"]:
+        state = with_shoe(state, told_empty=data["empty"])
+    return replace(state, empty=(*state.empty, device)) if data["empty"] else state
+
+
+def shoe_is_not_empty(rules: TableRules, state: TableState) -> bool:
+    """Whether the table cannot close yet because the shoe has not said that it is empty."""
+    waits = state.phase is Phase.CLOSING and rules.shoe_answers and rules.shoe not in state.empty
+    return waits and not state.silent(rules.shoe) and not state.shoe.told_empty
 
 
 def not_confirmed(state: TableState, device: str) -> TableState:
@@ -304,6 +360,7 @@ APPLY: dict[str, Apply] = {
     "close": _close,
     "count_batch": _count,
     "confirm_empty": _confirm,
+    "looked_into": _looked_into,
 }
 FOLLOW: dict[str, Callable[[Draft, TableState], None]] = {
     "close": _after_close,

@@ -200,14 +200,15 @@ def _shuffler_checked(state: TableState, data: Data) -> TableState:
 
 def _start_failed(state: TableState, data: Data) -> TableState:
     state = _surplus(state, data) if "surplus" in data else state
-    return with_shuffler(state, stage=Cycle.NONE)
+    return with_shuffler(state, stage=Cycle.NONE, not_started=data["why"], not_started_since=state.seq)
 
 
 def _cycle_started(state: TableState, data: Data) -> TableState:
     if not data["ours"]:
         return with_shuffler(state, counter=data["cycle"])
     at = data.get("mono_us") if state.shuffler.started_us is None else state.shuffler.started_us
-    return with_shuffler(state, counter=data["cycle"], stage=Cycle.RUNNING, started_us=at)
+    state = with_shuffler(state, counter=data["cycle"], stage=Cycle.RUNNING, started_us=at)
+    return with_shuffler(state, not_started="", not_started_since=None)
 
 
 def _batch_proved(state: TableState, data: Data) -> TableState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.table import continuous, daily, locks, reader, shoe_events, shuffler_events, stacks
+from controller.table import closing, continuous, daily, locks, reader, shoe_events, shuffler_events, stacks
 from controller.table.draft import Draft
 from controller.table.event_facts import plain_value, record
 from controller.table.state import Cycle
@@ -112,6 +112,8 @@ def ended(draft: Draft, device: str, call_id: str, outcome: Outcome) -> None:
         locks.command_ended(draft, name, outcome)
     if pending is not None and device == draft.rules.reader:
         reader.command_ended(draft, name, outcome)
+    if pending is not None:
+        closing.command_ended(draft, device, name, outcome)
 
 
 def booted(draft: Draft, boot_id: str) -> None:

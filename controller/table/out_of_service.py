@@ -95,6 +95,8 @@ def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
         why = f"{MANUAL} is for a table whose shuffler is out of service"
         return Refusal("shuffler_in_service", why, "13:69F-2.2(d)3", ("open",))
     shuffler = rules.shuffler
+    if silence := closing.not_answered(state, rules.devices):
+        return silence
     if shuffler is None or shuffler not in state.empty or state.shuffler.surplus:
         look = (f"confirm_empty {closing.look(rules, state, shuffler)[0]}",) if shuffler else ()
         return Refusal("not_confirmed_empty", "see that no card is left in the shuffler", OUT_OF_USE, look)

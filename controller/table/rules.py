@@ -365,6 +365,8 @@ def awaited(rules: TableRules, state: TableState) -> str | None:
         return "the shoe to be opened, and what it still holds to be laid in the rack"
     if state.phase is Phase.CLOSING and state.shuffler.batch is not None:
         return f"batch {state.shuffler.batch} to come out of the shuffler"
+    if closing.shoe_is_not_empty(rules, state):
+        return f"the {rules.shoe} to say that it is empty"
     if state.phase is Phase.PLAYING and (hand := hands.called_for(state)):
         waits["playing"] = f"a card for {hand}"
     if irregular.owes_a_card(state):

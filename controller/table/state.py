@@ -143,7 +143,8 @@ class Shuffler:
     `surplus` are cards that it holds beyond those this table put in, as far as it last said. `out` tells that
     it is out of service, `letting_out` that it was told to let its batch out; `started_us` is the monotonic
     time at which the running cycle was seen to start, 0 when a session with the machine began since it was
-    asked to: nobody can tell how long such a cycle took.
+    asked to: nobody can tell how long such a cycle took. `not_started` is why the last start came to nothing,
+    "" once one works or the batch is out, and `not_started_since` the fact that told it.
     """
 
     batch: str | None = None
@@ -155,6 +156,8 @@ class Shuffler:
     out: bool = False
     letting_out: bool = False
     started_us: int | None = None
+    not_started: str = ""
+    not_started_since: int | None = None
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ def snapshot(rules: TableRules, state: TableState, taps: Iterable[str] | None = 
             "cycle": shuffler.stage.value,
             "counter": shuffler.counter,
             "out": shuffler.out,
+            "not_started": shuffler.not_started or None,
+            "since": shuffler.not_started_since,
         },
         "batches": {
             batch.id: {

@@ -137,6 +137,7 @@ def test_a_hand_in_the_door_is_seen_and_every_card_is_collected() -> None:
     assert world.tap("collect_rack", gauge="full")["ok"]
     assert world.tap("count_batch", batch="A", cards=52)["ok"]
     assert world.tap("confirm_empty", device=DEVICE)["ok"]
+    world.settle(1)
     assert world.tap("close")["ok"]
 
 

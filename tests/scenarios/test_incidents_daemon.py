@@ -133,6 +133,7 @@ def test_inc_6_no_table_closes_or_opens_over_sixteen_cards_in_a_shuffler_out_of_
             table.tap("count_batch", batch=batch, cards=52)
         for device in ("shoe", "shuffler"):
             table.tap("confirm_empty", device=device)
+        table.settle(lambda: not table.live.view.pending)
         table.tap("close")
         assert table.status["phase"] == "closed"
         table.tap("open", mode="manual-shoe")

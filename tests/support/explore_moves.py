@@ -411,7 +411,10 @@ def _ends(rules: TableRules, state: TableState) -> Iterator[Move]:
         "lock": [("", 0, "", {"locked": True})],
         "unlock": [("", 0, "", {"locked": False})],
     }
-    if device == rules.shoe and rules.stacks:
+    if device == rules.shuffler and shuffler.stage is Cycle.NONE and shuffler.batch is None:
+        looked = [("", 0, shuffler.surplus), (", a card in it", 1, 1)]
+        answers["status"] = [(what, cost, "", {**status, "inside": n}) for what, cost, n in looked]
+    elif device == rules.shoe and rules.stacks:
         rests = {"drawn": state.shoe.told, "dispensing": False}
         answers["status"] = [("", 0, "", rests), (", still at it", 1, "", {**rests, "dispensing": True})]
     elif device == rules.shoe and not rules.continuous:

@@ -339,6 +339,7 @@ class FullSize:
         for who in ("ann", "bob"):
             for device in ("shoe", "shuffler", "reader", "csm"):
                 self.tap("confirm_empty", who=who, device=device)
+                self.machines()
         self.tap("close")
 
     # --- what must hold in the end ---

@@ -78,6 +78,8 @@ class Table:
     ) -> Decision:
         decision = self.give(OperatorEvent(event, args, who=who, roles=roles or _usual(event)))
         assert isinstance(decision, Decision), decision
+        if event == "confirm_empty" and decision.effects:
+            self.say_empty()
         return decision
 
     def refused(
@@ -100,6 +102,13 @@ class Table:
         command = self.effects.pop(0)
         self.give(Ended(command.device, command.call_id, outcome))
         return command
+
+    def say_empty(self) -> None:
+        """The device that somebody looked into is asked, and holds nothing."""
+        asked = self.effects.pop()
+        assert asked.name == "status"
+        empty = {"inside": 0, "cycle": self.cycle, "token": self.token, "empty": True}
+        self.give(Ended(asked.device, asked.call_id, Done(empty)))
 
     def boot(self, boot: str = "00" * 16) -> None:
         self.effects.clear()

@@ -16,9 +16,11 @@ from controller.table.faults import FAULTS, STOPS, Blocks
 from controller.table.inputs import Observed, Role
 from controller.table.phases import Phase
 from controller.table.state import Cycle, Ending, Place, Prep, Shuffled
+from controller.times import explained
 from controller.views import view
 from devices import events as ev
-from tests.support.table import Table, table_rules
+from firmware_bridge.link import Done, Unknown
+from tests.support.table import SETTINGS, Table, table_rules
 from tests.unit.test_service_commits import Bench, tap, up
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -339,3 +341,30 @@ def test_unseen_cards_are_in_no_view_and_no_text() -> None:
         return [*views, shown(bench)]
 
     assert said("8S", "TH") == said("2C", "3D")
+
+
+def test_a_start_that_came_to_nothing_is_told_until_one_works_or_the_batch_is_out() -> None:
+    t = Table()
+    t.boot()
+    t.links_up()
+    t.open()
+    t.tap("load_shuffler", batch="A")
+    t.tap("start_shuffle")
+    t.end(Done({"settings": {**SETTINGS, "decks": 1}, "crc_ok": True}))
+    t.end(Done({"inside": 0, "cycle": t.cycle, "token": None}))
+    since = t.state.shuffler.not_started_since
+    assert since in explained(t.state)
+    bench = bench_with(t)
+    bench.service.times = {since: round(START.timestamp() * 1000)}
+    line = "not started the shuffler holds 0, not 52 cards, since 19:00 (12 min)"
+    assert line in shown(bench, START + timedelta(minutes=12))
+    t.start()
+    assert not any(line.startswith("not started") for line in shown(bench_with(t)))
+    t.complete()
+    t.take()
+    t.tap("load_shuffler", batch="B")
+    t.tap("start_shuffle")
+    t.end(Unknown("no answer"))
+    assert "not started the shuffler's settings could not be read" in shown(bench_with(t))
+    t.event(ev.BatchReleased, "shuffler", count=52, inside=0, token=None)
+    assert not any(line.startswith("not started") for line in shown(bench_with(t)))

@@ -65,6 +65,7 @@ DESCRIPTION = {
         "reader_discloses",
         "shoe",
         "shoe_senses",
+        "shoe_answers",
         "shoe_locks",
         "match",
         "dealer_hands",

@@ -134,6 +134,8 @@ class TableRules:
     """That shoe lets cards out in stacks, asked to, and no other way (R-53)."""
     shoe_locks: bool = False
     """Whether that shoe takes the commands to lock and unlock it (R-37)."""
+    shoe_answers: bool = False
+    """Whether that shoe, asked for its status, tells whether it is empty."""
     shuffler: str | None = "shuffler"
     """Device id of the shuffler; a continuous one is the shoe as well. None: shuffled by hand."""
     allowed: Mapping[str, tuple[Identity, ...]] = field(default_factory=dict)
