@@ -23,8 +23,8 @@ from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice
 from simulators.wire.gat import GatDevice
+from simulators.wire.managed import ManagedDevice
 from simulators.wire.reshuffled import ReShuffled
-from simulators.wire.smp import ManagedDevice
 
 Bearer = Callable[[WireDevice], Any]
 Reads = Callable[[str | None], Any]

@@ -20,8 +20,8 @@ from simulators.wire.angel_eye import NAK_GAP_S, SEQUENCES, STARTS, AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import MODES, SEPARATORS, UNREAD, BeeTek
 from simulators.wire.gat import TEXT, GatDevice
+from simulators.wire.managed import ManagedDevice
 from simulators.wire.reshuffled import ReShuffled
-from simulators.wire.smp import ManagedDevice
 
 _ANGEL_EYE = wire(AngelEye)
 _GAT = wire(GatDevice)

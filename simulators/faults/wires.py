@@ -23,9 +23,9 @@ from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice
 from simulators.wire.gat import GatDevice
 from simulators.wire.images import Images
+from simulators.wire.managed import ManagedDevice
 from simulators.wire.managed_ills import IDENTITY, Ills
 from simulators.wire.reshuffled import ReShuffled
-from simulators.wire.smp import ManagedDevice
 
 MANAGED = wire(ManagedDevice)
 ANSWERS = wire(ManagedDevice, AngelEye, ReShuffled, GatDevice)

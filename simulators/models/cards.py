@@ -112,8 +112,3 @@ class Stack:
                 del self._items[index]
                 return item
         return None
-
-    def swap_in(self, index: int, item: Item) -> Item:
-        """Exchange the item at `index` for another one and return the old one."""
-        old, self._items[index] = self._items[index], item
-        return old

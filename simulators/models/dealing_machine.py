@@ -25,7 +25,6 @@ class DealingMachine(Machine):
 
     def __init__(self, random: Random, *, now: float = 0.0) -> None:
         super().__init__(now=now)
-        self.initialised = False
         self.off = False
         self._random = random
         self._cards: list[Card] = []
@@ -77,7 +76,6 @@ class DealingMachine(Machine):
 
     def initialise(self) -> None:
         self._begin([])
-        self.initialised = True
         self._happen("initialised")
 
     def shuffle(self) -> None:
@@ -134,4 +132,4 @@ class DealingMachine(Machine):
     def _forget(self) -> None:
         self._todo.clear()
         self._due = None
-        self.off = self.initialised = False
+        self.off = False

@@ -39,13 +39,13 @@ from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice, earliest
 from simulators.wire.framings import CONSOLE, PACKETS
 from simulators.wire.gat import GatDevice
+from simulators.wire.managed import ManagedDevice
 from simulators.wire.managed_continuous import ManagedContinuous
 from simulators.wire.managed_reader import ManagedReader
 from simulators.wire.managed_shoe import ManagedShoe
 from simulators.wire.managed_shuffler import ManagedShuffler
 from simulators.wire.managed_stack_shoe import ManagedStackShoe
 from simulators.wire.reshuffled import ReShuffled
-from simulators.wire.smp import ManagedDevice
 
 DECKS = {
     "angel-eye": 8,

@@ -35,7 +35,6 @@ class View:
     cards: int = 0
     goes_on: bool = False
     cut_at: str | None = None
-    last_card: str | None = None
     matched: Sequence[Line] = ()
     faults_latched: int = 0
     starts: int = 0
@@ -84,7 +83,6 @@ class View:
                 self.batches.append(fact["batch"])
             case "card_drawn":
                 self.cards += 1
-                self.last_card = fact["card"]
                 boot, count = self.seen.get(source, (None, 0))
                 if boot is None:
                     self.seen[source] = (None, count + 1)

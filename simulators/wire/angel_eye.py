@@ -215,9 +215,6 @@ class AngelEye:
     def change_preset(self, address: int, value: int) -> None:
         self._send("M", b"%02d%04d" % (address, value), self.shoe.now)
 
-    def reboot(self, off_s: float = 0.0) -> None:
-        self.shoe.power_cut(off_s)
-
     def set_up(self, *, sequence: str | None = None, s_advances: bool | None = None) -> None:
         """Another alphabet, another habit after `S`; the session begins anew with it."""
         if sequence is not None:

@@ -82,6 +82,7 @@ class GatDevice:
         return self.verifier
 
     def receive(self, data: bytes, now: float) -> None:
+        self.advance(now)
         self.uart.come(data, now)
         self.advance(now)
 
@@ -114,9 +115,6 @@ class GatDevice:
         self._buffer += data
         while (request := self._next()) is not None:
             self._request(request, now)
-
-    def reboot(self, off_s: float = 0.0) -> None:
-        self.verifier.power_cut(off_s)
 
     def report(self, wanted: int) -> bytes | None:
         """The last report in one format; None when there is none."""

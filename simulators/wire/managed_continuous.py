@@ -5,21 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from simulators.models.continuous import ContinuousShuffler
-from simulators.models.machine import CannotDo, Happening
-from simulators.wire.device import Refused
-from simulators.wire.managed_shuffler import RC, check_settings, report_keys, token_of
-from simulators.wire.smp import (
-    DEVICE,
-    EVENTS,
-    OS,
-    READ,
-    SHOE,
-    SHUFFLER,
-    WRITE,
-    WRONG_STATE,
-    Body,
-    ManagedDevice,
-)
+from simulators.models.machine import Happening
+from simulators.wire.managed_shoe import card_event, locking
+from simulators.wire.managed_shuffler import Cycles, report_keys
+from simulators.wire.smp import DEVICE, EVENTS, OS, READ, SHOE, SHUFFLER, Body
 
 _KIND = {
     "cycle_started": "start",
@@ -31,30 +20,20 @@ _KIND = {
 }
 
 
-class ManagedContinuous(ManagedDevice):
+class ManagedContinuous(Cycles[ContinuousShuffler]):
     product = "SIM-CONTINUOUS"
     kind = "continuous"
     groups = frozenset({OS, DEVICE, EVENTS, SHUFFLER, SHOE})
 
     def __init__(self, shuffler: ContinuousShuffler, *, serial: str = "CS0001", **options: Any) -> None:
         super().__init__(shuffler, serial=serial, **options)
-        self.shuffler = shuffler
-        self._commands |= {
-            (SHUFFLER, 0, READ): self._status,
-            (SHUFFLER, 1, WRITE): self._start_cycle,
-            (SHUFFLER, 2, WRITE): self._abort,
-            (SHUFFLER, 4, READ): self._report,
-            (SHOE, 0, READ): self._status,
-            (SHOE, 1, WRITE): lambda _: self._lock(locked=True),
-            (SHOE, 2, WRITE): lambda _: self._lock(locked=False),
-        }
+        self._commands |= {(SHOE, 0, READ): lambda _: self.status(), **locking(shuffler)}
 
     def event_of(self, happening: Happening) -> tuple[str, Body] | None:
         data = happening.data
         match happening.kind:
             case "drawn":
-                keys = {"c": data["face"], "b": data["back"]}
-                return "card", keys | {"up": True} if data["up"] else keys
+                return card_event(data)
             case "cycle_completed":
                 return "done", report_keys(data["report"])
             case "lock":
@@ -62,44 +41,12 @@ class ManagedContinuous(ManagedDevice):
         kind = _KIND.get(happening.kind)
         return None if kind is None else (kind, data)
 
-    def settings(self) -> dict[str, Any]:
-        return self.shuffler.settings
-
-    def check_settings(self, wanted: Body) -> None:
-        check_settings(self.shuffler.state, wanted)
-
-    def _status(self, _: Body) -> Body:
+    def status(self) -> dict[str, Any]:
         shuffler = self.shuffler
         return {
-            "state": shuffler.state,
-            "inside": shuffler.inside,
+            **super().status(),
             "door": shuffler.lid_open,
-            "cycle": shuffler.cycle,
-            "token": shuffler.token,
-            "mode": shuffler.settings["mode"],
             "locked": shuffler.locked,
             "empty": shuffler.empty,
             "drawn": shuffler.drawn,
         }
-
-    def _start_cycle(self, body: Body) -> Body:
-        try:
-            return {"cycle": self.shuffler.start(token_of(body))}
-        except CannotDo as no:
-            raise Refused(RC[no.why]) from no
-
-    def _abort(self, _: Body) -> Body:
-        try:
-            self.shuffler.abort()
-        except CannotDo as no:
-            raise Refused(RC[no.why]) from no
-        return {}
-
-    def _report(self, _: Body) -> Body:
-        if self.shuffler.report is None:
-            raise Refused(WRONG_STATE)
-        return report_keys(self.shuffler.report)
-
-    def _lock(self, *, locked: bool) -> Body:
-        self.shuffler.set_lock(locked)
-        return {"locked": locked}

@@ -6,7 +6,8 @@ from typing import Any
 
 from simulators.models.machine import Happening
 from simulators.models.reader import HoleCardReader
-from simulators.wire.smp import DEVICE, EVENTS, OS, READ, READER, Body, ManagedDevice
+from simulators.wire.managed import ManagedDevice
+from simulators.wire.smp import DEVICE, EVENTS, OS, READ, READER, Body
 
 
 class ManagedReader(ManagedDevice):

@@ -6,7 +6,8 @@ from typing import Any
 
 from simulators.models.machine import Happening
 from simulators.models.shoe import Shoe
-from simulators.wire.smp import DEVICE, EVENTS, OS, READ, SHOE, WRITE, Body, ManagedDevice
+from simulators.wire.managed import Command, ManagedDevice
+from simulators.wire.smp import DEVICE, EVENTS, OS, READ, SHOE, WRITE, Body
 
 
 class ManagedShoe(ManagedDevice):
@@ -18,18 +19,13 @@ class ManagedShoe(ManagedDevice):
         super().__init__(shoe, serial=serial, **options)
         self.shoe = shoe
         self._settings: dict[str, Any] = {"decks": decks, "cards_per_deck": 52, "recognition": True}
-        self._commands |= {
-            (SHOE, 0, READ): self._status,
-            (SHOE, 1, WRITE): lambda _: self._lock(locked=True),
-            (SHOE, 2, WRITE): lambda _: self._lock(locked=False),
-        }
+        self._commands |= {(SHOE, 0, READ): self._status, **locking(shoe)}
 
     def event_of(self, happening: Happening) -> tuple[str, Body] | None:
         data = happening.data
         match happening.kind:
             case "drawn":
-                keys = {"c": data["face"], "b": data["back"]}
-                return "card", keys | {"up": True} if data["up"] else keys
+                return card_event(data)
             case "cutting_card":
                 return "cut", {}
             case "emptied":
@@ -47,6 +43,21 @@ class ManagedShoe(ManagedDevice):
         shoe = self.shoe
         return {"locked": shoe.locked, "lid": shoe.lid_open, "empty": shoe.empty, "drawn": shoe.drawn}
 
-    def _lock(self, *, locked: bool) -> Body:
-        self.shoe.set_lock(locked)
-        return {"locked": locked}
+
+def card_event(data: Body) -> tuple[str, Body]:
+    """What the ring tells of a card that left."""
+    keys = {"c": data["face"], "b": data["back"]}
+    return "card", keys | {"up": True} if data["up"] else keys
+
+
+def locking(shoe: Shoe) -> dict[tuple[int, int, int], Command]:
+    """The commands lock and unlock."""
+
+    def to(locked: bool) -> Command:
+        def command(_: Body) -> Body:
+            shoe.set_lock(locked)
+            return {"locked": locked}
+
+        return command
+
+    return {(SHOE, 1, WRITE): to(True), (SHOE, 2, WRITE): to(False)}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
 
+from simulators.models.continuous import ContinuousShuffler
 from simulators.models.machine import CannotDo, Happening
 from simulators.models.shuffler import BatchShuffler, Report
 from simulators.wire.device import Refused
+from simulators.wire.managed import ManagedDevice
 from simulators.wire.smp import (
     BAD_BODY,
     BUSY,
@@ -23,10 +26,9 @@ from simulators.wire.smp import (
     WRITE,
     WRONG_STATE,
     Body,
-    ManagedDevice,
 )
 
-RC = {"state": WRONG_STATE, "busy": BUSY, "token": TOKEN, "door": OPEN, "jam": JAM, "cards": NO_CARDS}
+_RC = {"state": WRONG_STATE, "busy": BUSY, "token": TOKEN, "door": OPEN, "jam": JAM, "cards": NO_CARDS}
 _KIND = {
     "cycle_started": "start",
     "cycle_completed": "done",
@@ -38,21 +40,61 @@ _KIND = {
 }
 
 
-class ManagedShuffler(ManagedDevice):
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S", BatchShuffler, ContinuousShuffler)
+
+
+class Cycles(ManagedDevice, Generic[S]):
+    """What every managed shuffler has of group 66: all but the release of a batch."""
+
+    def __init__(self, shuffler: S, **options: Any) -> None:
+        super().__init__(shuffler, **options)
+        self.shuffler: S = shuffler
+        self._commands |= {
+            (SHUFFLER, 0, READ): lambda _: self.status(),
+            (SHUFFLER, 1, WRITE): lambda body: {"cycle": tried(self.shuffler.start, token_of(body))},
+            (SHUFFLER, 2, WRITE): self._abort,
+            (SHUFFLER, 4, READ): self._report,
+        }
+
+    def settings(self) -> dict[str, Any]:
+        return self.shuffler.settings
+
+    def check_settings(self, wanted: Body) -> None:
+        if self.shuffler.state == "shuffling":
+            raise Refused(BUSY)
+        if wanted.get("mode", "shuffle") not in ("shuffle", "sort"):
+            raise Refused(SETTINGS)
+
+    def status(self) -> dict[str, Any]:
+        shuffler = self.shuffler
+        return {
+            "state": shuffler.state,
+            "inside": shuffler.inside,
+            "cycle": shuffler.cycle,
+            "token": shuffler.token,
+            "mode": shuffler.settings["mode"],
+        }
+
+    def _abort(self, _: Body) -> Body:
+        tried(self.shuffler.abort)
+        return {}
+
+    def _report(self, _: Body) -> Body:
+        if self.shuffler.report is None:
+            raise Refused(WRONG_STATE)
+        return report_keys(self.shuffler.report)
+
+
+class ManagedShuffler(Cycles[BatchShuffler]):
     product = "SIM-SHUFFLER"
     kind = "shuffler"
     groups = frozenset({OS, DEVICE, EVENTS, SHUFFLER})
 
     def __init__(self, shuffler: BatchShuffler, *, serial: str = "SF0001", **options: Any) -> None:
         super().__init__(shuffler, serial=serial, **options)
-        self.shuffler = shuffler
-        self._commands |= {
-            (SHUFFLER, 0, READ): self._status,
-            (SHUFFLER, 1, WRITE): self._start_cycle,
-            (SHUFFLER, 2, WRITE): self._abort,
-            (SHUFFLER, 3, WRITE): self._release,
-            (SHUFFLER, 4, READ): self._report,
-        }
+        self._commands[SHUFFLER, 3, WRITE] = self._release
 
     def event_of(self, happening: Happening) -> tuple[str, Body] | None:
         kind = _KIND.get(happening.kind)
@@ -62,55 +104,20 @@ class ManagedShuffler(ManagedDevice):
             return kind, report_keys(happening.data["report"])
         return kind, happening.data
 
-    def settings(self) -> dict[str, Any]:
-        return self.shuffler.settings
-
-    def check_settings(self, wanted: Body) -> None:
-        check_settings(self.shuffler.state, wanted)
-
-    def _status(self, _: Body) -> Body:
-        shuffler = self.shuffler
-        return {
-            "state": shuffler.state,
-            "inside": shuffler.inside,
-            "door": shuffler.door_open,
-            "cycle": shuffler.cycle,
-            "token": shuffler.token,
-            "mode": shuffler.settings["mode"],
-        }
-
-    def _start_cycle(self, body: Body) -> Body:
-        try:
-            return {"cycle": self.shuffler.start(token_of(body))}
-        except CannotDo as no:
-            raise Refused(RC[no.why]) from no
-
-    def _abort(self, _: Body) -> Body:
-        try:
-            self.shuffler.abort()
-        except CannotDo as no:
-            raise Refused(RC[no.why]) from no
-        return {}
+    def status(self) -> dict[str, Any]:
+        return {**super().status(), "door": self.shuffler.door_open}
 
     def _release(self, body: Body) -> Body:
-        try:
-            count, inside = self.shuffler.release(token_of(body))
-        except CannotDo as no:
-            raise Refused(RC[no.why]) from no
+        count, inside = tried(self.shuffler.release, token_of(body))
         return {"count": count, "inside": inside}
 
-    def _report(self, _: Body) -> Body:
-        if self.shuffler.report is None:
-            raise Refused(WRONG_STATE)
-        return report_keys(self.shuffler.report)
 
-
-def check_settings(state: str, wanted: Body) -> None:
-    """What any shuffler takes for its settings. Raises Refused."""
-    if state == "shuffling":
-        raise Refused(BUSY)
-    if wanted.get("mode", "shuffle") not in ("shuffle", "sort"):
-        raise Refused(SETTINGS)
+def tried(act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What the machine says to it. Raises Refused with the code for what it cannot do."""
+    try:
+        return act(*args, **kwargs)
+    except CannotDo as no:
+        raise Refused(_RC[no.why]) from no
 
 
 def token_of(body: Body) -> bytes:

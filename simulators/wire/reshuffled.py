@@ -60,8 +60,10 @@ class ReShuffled:
         self.uart = Uart(LINE_RATE, paced=paced)
         self._buffer = bytearray()
         self._error_at = -1.0
+        self._boot = machine.boot
 
     def receive(self, data: bytes, now: float) -> None:
+        self.advance(now)
         self.uart.come(data, now)
         self.advance(now)
 
@@ -78,14 +80,10 @@ class ReShuffled:
     def deadline(self) -> float | None:
         return earliest(self.machine.deadline(), self.uart.deadline())
 
-    def reboot(self, off_s: float = 0.0) -> None:
-        self.uart.clear()
-        self._buffer.clear()
-        self.machine.power_cut(off_s)
-
     def _live(self, now: float) -> None:
         self.machine.advance(now)
-        if not self.machine.powered:
+        if not self.machine.powered or self.machine.boot != self._boot:
+            self._boot = self.machine.boot
             self.uart.clear()
             self._buffer.clear()
 

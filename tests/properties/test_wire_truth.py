@@ -42,11 +42,11 @@ def hands(line: Line, machine: Machine, random: Random) -> None:
     """What people and bad luck do between two commands."""
     draw = random.random()
     if draw < 0.08:
-        line.device.reboot(off_s=random.choice((0.0, 0.05, 0.2, 2.0)))
+        line.device.machine.power_cut(off_s=random.choice((0.0, 0.05, 0.2, 2.0)))
     elif draw < 0.16:
         line.unplug()
         if random.random() < 0.5:
-            line.device.reboot(off_s=0.2)
+            line.device.machine.power_cut(0.2)
         line.run(random.choice((0.05, 0.3, 3.0)))
         line.replug()
     elif draw < 0.3:

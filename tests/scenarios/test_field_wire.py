@@ -70,7 +70,7 @@ def test_field_02_no_card_is_taken_for_a_copy_after_a_wrap_a_restart_or_a_start(
         shoe.draw()
         line.run(0.5)
         if number == 20:
-            line.device.reboot(off_s=1.0)
+            line.device.machine.power_cut(1.0)
             line.run(2.0)
         if number == 40:
             shoe.press_new_shoe()
@@ -244,7 +244,7 @@ def test_field_30_a_device_that_restarts_at_every_greeting_is_greeted_less_and_l
 
     def restart(frame: bytes) -> Pieces:
         if message_of(frame).group == 0:
-            line.device.reboot(off_s=0.1)
+            line.device.machine.power_cut(0.1)
             return []
         return [(0.0, frame)]
 

@@ -104,7 +104,7 @@ def test_i29_a_shoe_that_restarts_in_mid_command_leaves_it_unknown_and_is_sent_n
     def restart(frame: bytes) -> Pieces:
         if shoe.boot > 1 or (acted and frame != b"\x06"):
             return [(0.0, frame)]
-        line.device.reboot(off_s=0.2)
+        line.device.machine.power_cut(0.2)
         return []
 
     if acted:
@@ -137,7 +137,7 @@ def test_i38_gone_and_back_within_300_ms_the_link_returns_and_alignment_is_asked
             return [(0.0, frame)]
         gone.append(line.clock.now())
         line.unplug()
-        line.device.reboot(off_s=0.2)
+        line.device.machine.power_cut(0.2)
         return []
 
     if acted:

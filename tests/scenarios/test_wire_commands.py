@@ -102,7 +102,7 @@ def test_i29_a_device_that_restarts_in_mid_command_leaves_it_unknown_and_is_sent
         message = message_of(frame)
         if (message.group, message.command) != what or machine.boot > 1:
             return [(0.0, frame)]
-        line.device.reboot(off_s=0.2)
+        line.device.machine.power_cut(0.2)
         return []
 
     if acted:
@@ -197,7 +197,7 @@ def test_i38_gone_and_back_within_300_ms_brings_back_the_link_and_resends_nothin
         gone.append(line.clock.now())
         line.unplug()
         if restarts:
-            line.device.reboot(off_s=0.2)
+            line.device.machine.power_cut(0.2)
         return []
 
     if acted:

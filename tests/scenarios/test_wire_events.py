@@ -153,7 +153,7 @@ def test_i33_a_counter_that_wraps_without_a_restart_is_told_and_no_card_counts_t
     assert told(line) == drawn(shoe)[:1]
     assert any("went back without a restart" in e.reason for e in line.of("link_down"))
     assert len(line.of("link_down")) <= 10
-    line.device.reboot()
+    line.device.machine.power_cut()
     shoe.draw()
     line.run(20.0)
     assert told(line) == [drawn(shoe)[0], drawn(shoe)[2]]
@@ -263,7 +263,7 @@ def test_numbers_that_go_back_without_a_restart_are_a_gap_told_once() -> None:
         shoe.draw()
     line.run(20.0)
     assert len(line.of("gap_possible")) == 1
-    line.device.reboot()
+    line.device.machine.power_cut()
     shoe.draw()
     line.run(5.0)
     assert line.kinds[-2:] == ["rebooted", "card_drawn"]

@@ -31,7 +31,7 @@ def gone_and_back(world: Stepped, device: str, *, restarts: bool) -> None:
     host = world.hosts[device]
     host.unplug()
     if restarts:
-        world.felt.wires[device].reboot(off_s=0.2)
+        world.felt.wires[device].machine.power_cut(0.2)
     world.settle(0.3)
     host.replug()
     world.settle(10)
@@ -104,7 +104,7 @@ def test_field_27_a_shuffler_that_vanishes_in_the_middle_of_a_long_cycle_is_unkn
     host = world.hosts["shuffler"]
     world.settle(3)
     host.unplug()
-    world.felt.shuffler_wire.reboot(off_s=4.0)
+    world.felt.shuffler_wire.machine.power_cut(4.0)
     world.settle(3)
     assert "shuffler" not in world.view.up
     assert (world.view.cycle, codes(world)) == ("running", []), "gone is no proof of failure"

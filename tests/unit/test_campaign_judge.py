@@ -400,7 +400,7 @@ def test_a_table_that_neither_goes_on_nor_says_why(court: Court) -> None:
 
 def test_a_refusal_with_a_way_on_and_a_latched_fault_say_why(court: Court) -> None:
     assert court.judge.stopped("no", {"refused": "bad_boxes", "expected": ["close"]}) == "bad_boxes"
-    court.world.felt.shoe_wire.reboot()
+    court.world.felt.shoe_wire.machine.power_cut()
     court.world.settle(10)
     assert court.judge.stopped("no", None) == "shoe_rebooted"
     assert court.told == []

@@ -191,7 +191,7 @@ def test_a_restart_in_mid_calculation_is_no_report() -> None:
     line = gat_line(gat_device(duration=30.0))
     start(line, "a")
     line.run(10.0)
-    line.device.reboot(2.0)
+    line.device.machine.power_cut(2.0)
     end = line.end_of("a")
     assert isinstance(end, Refused)
     assert (end.code, "restarted" in end.name) == ("idle", True)

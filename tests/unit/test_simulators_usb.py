@@ -577,7 +577,7 @@ class TestManagedDevice:
             opened.write(0x01, ECHO)
         host.pump(1.6)
         assert (host.usb.gone, host.usb.address, host.device.machine.boot) == (False, 3, 2)
-        host.device.reboot()
+        host.device.machine.power_cut()
         host.pump(1.7)
         assert (host.usb.address, host.device.machine.boot) == (4, 3)
 

@@ -188,7 +188,7 @@ def test_power_loss_begins_a_new_session():
     device = AngelEye(loaded(*make_batch("red", 1)))
     device.shoe.draw()
     telegrams(device)
-    device.reboot(2.0)
+    device.machine.power_cut(2.0)
     device.receive(_command(b"OPLK02"), 1001.0)
     assert device.transmit(1001.0) == b""
     assert [chr(f[1]) + chr(f[2]) for f in telegrams(device, 1003.0)] == ["1S", "2P"]

@@ -184,7 +184,7 @@ def test_the_golden_exchanges_of_a_shuffler():
     device.receive(request, 0.0)
     assert console.ConsoleReader().feed(device.transmit(0.0)) == [PACKETS["start refused, door open"]]
     device.shuffler.close_door()
-    device._cache.clear()
+    device._start()  # a refusal is kept like any answer
     device.receive(request, 0.0)
     assert console.ConsoleReader().feed(device.transmit(0.0)) == [PACKETS["start answer"]]
     host.now = 30.0
@@ -407,7 +407,7 @@ def test_a_reboot_loses_ring_cache_parked_reads_and_output():
     host.ask(WRITE, 66, 1, {"token": TOKEN}, sequence=1)
     host.send(READ, 65, 0, {"since": 2, "wait": 1000})
     host.send(READ, 66, 0)
-    host.device.reboot(0.3)
+    host.device.machine.power_cut(0.3)
     host.now = 0.1
     host.send(READ, 66, 0)
     assert host.answers() == []
@@ -589,7 +589,7 @@ def test_a_small_ring_forgets_and_says_so():
         host.device.shoe.draw()
     told = host.events(1)
     assert (told["oldest"], told["next"], [event["n"] for event in told["events"]]) == (3, 6, [3, 4, 5])
-    host.device.reboot()
+    host.device.machine.power_cut()
     for _ in range(5):
         host.device.shoe.draw()
     assert host.events(1)["oldest"] == 3, "also after a restart"

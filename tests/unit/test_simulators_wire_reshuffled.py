@@ -130,10 +130,18 @@ def test_without_power_or_switched_off_it_hears_nothing():
     made = device()
     assert exchange(made, OFF) == OK
     assert exchange(made, INIT, 1.0) == b""
-    made.reboot(0.5)
+    made.machine.power_cut(0.5)
     assert exchange(made, INIT, 1.2) == b""
     assert exchange(made, INIT, 2.0) == OK
     assert made.machine.boot == 2
+
+
+def test_a_dip_of_no_time_costs_half_a_request():
+    made = device()
+    made.receive(INIT[:4], 0.0)
+    made.advance(0.1)
+    made.machine.power_cut()
+    assert exchange(made, INIT, 1.0) == OK
 
 
 def test_a_jam_stops_half_way_and_work_that_never_starts_deals_nothing():

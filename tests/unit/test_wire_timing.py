@@ -11,7 +11,7 @@ from simulators.models.cards import Stack, make_batch
 from simulators.models.dealing_machine import DealingMachine
 from simulators.models.reader import HoleCardReader
 from simulators.models.shoe import Shoe
-from simulators.wire import angel_eye, bee_tek, gat, reshuffled, smp
+from simulators.wire import angel_eye, bee_tek, gat, managed, reshuffled
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import BeeTek
@@ -178,7 +178,7 @@ def test_line_rates_are_the_documents():
         wire.__name__.rsplit(".", 1)[1]: wire.LINE_RATE for wire in (angel_eye, bee_tek, reshuffled, gat)
     }
     assert rates == {"angel_eye": 4800, "bee_tek": 9600, "reshuffled": 57600, "gat": 9600}
-    assert smp.LINE_RATE == 115200
+    assert managed.LINE_RATE == 115200
 
 
 # The port
