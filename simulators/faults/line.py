@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from simulators.faults.fault import (
     Fault,
@@ -21,6 +21,7 @@ from simulators.faults.fault import (
     trap,
     whole,
 )
+from simulators.faults.script import Step
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import BeeTek
 from simulators.wire.device import WireDevice
@@ -34,9 +35,19 @@ HELD_S = 1.0
 """A piece that waits for the next one waits no longer."""
 
 
+@runtime_checkable
+class Carrier(Protocol):
+    """A line with its device behind it (hosts/line.py), and a port before it."""
+
+    device: WireDevice
+    cable: Any
+
+    def add(self, step: Step) -> None: ...
+
+
 def line(device: WireDevice) -> Any:
     """The line itself."""
-    if not hasattr(device, "cable"):
+    if not isinstance(device, Carrier):
         raise UnfitFault("it is a fault of the line: put the device behind one (simulators.hosts.line.Line)")
     return device
 

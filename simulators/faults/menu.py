@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from simulators.faults.cable import CABLE
 from simulators.faults.fault import Fault, UnfitFault
 from simulators.faults.field import FIELD
-from simulators.faults.line import LINE
+from simulators.faults.line import LINE, Carrier
 from simulators.faults.machines import MACHINES
-from simulators.faults.script import LISTED, Step, from_text, near
+from simulators.faults.script import LISTED, from_text, near
 from simulators.faults.wires import WIRES
 from simulators.models.machine import Traps
 from simulators.wire.device import WireDevice
@@ -41,13 +41,6 @@ def _menu(*catalogues: tuple[str, Mapping[str, Fault]]) -> dict[str, Fault]:
 FAULTS: Mapping[str, Fault] = _menu(
     ("machine", MACHINES), ("wire", WIRES), ("wire", FIELD), ("line", LINE), ("cable", CABLE)
 )
-
-
-@runtime_checkable
-class Scripted(Protocol):
-    """A line: it takes steps itself."""
-
-    def add(self, step: Step) -> None: ...
 
 
 def find(name: str) -> Fault:
@@ -91,7 +84,7 @@ def lay(
 def apply(device: WireDevice, text: str) -> None:
     """Lay the fault `NAME[:VALUE][@N]` on a device or line. Raises UnfitFault with a sentence for people."""
     step = from_text(text)
-    if isinstance(device, Scripted):
+    if isinstance(device, Carrier):
         device.add(step)
         return
     fault = find(step.fault)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
+from simulators.faults.line import Carrier
 from simulators.wire.device import WireDevice
 
 
@@ -23,12 +24,7 @@ class Cable(Protocol):
     def replug(self) -> None: ...
 
 
-@runtime_checkable
-class _Line(Protocol):
-    cable: Cable | None
-
-
 def join(device: WireDevice, cable: Cable) -> None:
     """Tell a line what port it has got. Raises UnfitFault when it is to do what this port cannot."""
-    if isinstance(device, _Line):
+    if isinstance(device, Carrier):
         device.cable = cable

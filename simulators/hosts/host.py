@@ -14,18 +14,12 @@ READS_PER_PUMP = 16
 """A host that is flooded must still come back to its loop."""
 
 
-class Host(Protocol):
-    """One simulated device at one place. Not thread-safe; one loop owns it.
+class Pumped(Protocol):
+    """What a loop needs of whatever it keeps going. Not thread-safe; one loop owns it.
 
     The loop selects on `filenos()` for reading and on `writers()` for writing, both asked anew after each
     pump, waits no longer than `deadline()`, and calls `pump(now)`.
     """
-
-    device: WireDevice
-
-    @property
-    def uri(self) -> str:
-        """The transport URI under which a controller finds the device."""
 
     def filenos(self) -> list[int]: ...
 
@@ -35,6 +29,16 @@ class Host(Protocol):
 
     def pump(self, now: float) -> None:
         """Bring bytes in, let time pass, bring bytes out; never blocks."""
+
+
+class Host(Pumped, Protocol):
+    """One simulated device at one place."""
+
+    device: WireDevice
+
+    @property
+    def uri(self) -> str:
+        """The transport URI under which a controller finds the device."""
 
     def close(self) -> None:
         """Free every handle; safe to call twice."""

@@ -120,11 +120,12 @@ class PtyHost:
         tty.setraw(slave)
         os.set_blocking(master, False)
         path = os.ttyname(slave)
-        if self.link is not None:
-            fresh = self.link.with_name(f".{self.link.name}.new")
-            fresh.unlink(missing_ok=True)
-            fresh.symlink_to(path)
-            fresh.replace(self.link)
+        try:
+            self._point_at(path)
+        except OSError:
+            os.close(master)
+            os.close(slave)
+            raise
         self._hang_up()
         self._master, self._slave, self._path = master, slave, path
 
@@ -167,6 +168,13 @@ class PtyHost:
             _lock_of(self.link).unlink(missing_ok=True)
             os.close(self._held)
             self._held = None
+
+    def _point_at(self, path: str) -> None:
+        if self.link is not None:
+            fresh = self.link.with_name(f".{self.link.name}.new")
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(path)
+            fresh.replace(self.link)
 
     def _let_go(self) -> None:
         if self._other is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol, Self
 
+from simulators.hosts.host import Pumped
 from simulators.wire.device import earliest
 
 
@@ -17,18 +18,6 @@ class Readable(Protocol):
     """What can be waited for beside hosts."""
 
     def fileno(self) -> int: ...
-
-
-class Pumped(Protocol):
-    """What the loop needs of a host."""
-
-    def filenos(self) -> list[int]: ...
-
-    def writers(self) -> list[int]: ...
-
-    def deadline(self) -> float | None: ...
-
-    def pump(self, now: float) -> None: ...
 
 
 def wait(hosts: Iterable[Pumped], seconds: float | None, *handles: int | Readable) -> bool:

@@ -64,10 +64,7 @@ class UsbHost:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.bus.plug(self.usb)
         self.neighbour: UsbDevice | None = None
-        if which := getattr(device, "neighbour", None):
-            product, name = NEIGHBOURS[which]
-            self.neighbour = keyboard(VENDOR_ID, product, name=name, serial="KB0001")
-            self.bus.plug(self.neighbour)
+        self._bring_neighbour()
 
     @property
     def can(self) -> frozenset[str]:
@@ -91,6 +88,7 @@ class UsbHost:
             os.eventfd_read(self._wake)
         self.device.advance(now)
         self._follow_power()
+        self._bring_neighbour()
         while self._inbox:
             self.device.receive(self._inbox.popleft(), now)
         for packet in self.device.packets(now):
@@ -151,6 +149,13 @@ class UsbHost:
         if self._wake >= 0:
             os.close(self._wake)
             self._wake = -1
+
+    def _bring_neighbour(self) -> None:
+        """Plug the second keyboard in, once the device has one."""
+        if self.neighbour is None and (which := getattr(self.device, "neighbour", None)):
+            product, name = NEIGHBOURS[which]
+            self.neighbour = keyboard(VENDOR_ID, product, name=name, serial="KB0001")
+            self.bus.plug(self.neighbour)
 
     def _heard(self, _endpoint: int, data: bytes) -> None:
         self._inbox.append(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from simulators.rig.felt import MANAGED_SHOE, READER, SHOES, SHUFFLER
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.progress import Progress
 from simulators.rig.steps import Stuck
+from simulators.rig.toml import to_toml
 from simulators.wire.device import WireDevice
 
 TABLE = """\
@@ -107,23 +107,6 @@ def simulated(spec: DriverSpec) -> str:
     """The driver whose simulated device plays the part of one of `spec`."""
     parts = PARTS[spec.role]
     return spec.name if spec.name in parts else parts[0]
-
-
-def to_toml(tree: Mapping[str, Any], prefix: str = "") -> str:
-    """Sections, lists of sections, and plain values; JSON's texts are TOML's basic strings."""
-    plain = {k: v for k, v in tree.items() if not _is_section(v)}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            lines += ["", f"[{prefix}{key}]", to_toml(value, f"{prefix}{key}.")]
-        elif _is_section(value):
-            lines += [line for item in value for line in ("", f"[[{prefix}{key}]]", to_toml(item))]
-    return "\n".join(lines)
-
-
-def _is_section(value: Any) -> bool:
-    items = value if isinstance(value, list) else [value]
-    return any(isinstance(item, Mapping) for item in items)
 
 
 @contextmanager

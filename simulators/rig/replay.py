@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import selectors
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -156,11 +155,9 @@ class Stage:
         """Until the reader has taken all, or takes nothing more."""
         if self._watch is None or not isinstance(self._host, PtyHost):
             return self._stay(LINGER_S)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._watch, selectors.EVENT_READ)
-            # An empty line fills once more while the kernel holds bytes that had found no room in it.
-            while selector.select(STALL_S if self._host.unread else LINGER_S):
-                self._watch.look()
+        # An empty line fills once more while the kernel holds bytes that had found no room in it.
+        while served.wait([], STALL_S if self._host.unread else LINGER_S, self._watch):
+            self._watch.look()
         return None
 
     def _wait(self, timeout: float | None, *, watching: bool = False) -> bool:

@@ -27,6 +27,7 @@ from simulators.rig.live import DaemonGone, Live
 from simulators.rig.plugged import Errands
 from simulators.rig.stepped import Stepped
 from simulators.rig.steps import Stuck
+from simulators.rig.toml import to_toml
 from simulators.wire.device import WireDevice
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ def text_of(table: Table, home: Path) -> str:
         for role, device in whole["devices"].items() if isinstance(whole["devices"], Mapping) else ():
             if isinstance(device, dict):
                 device.setdefault("port", f"mem:{role}")
-        return demo.to_toml(whole)
+        return to_toml(whole)
     if str(table) in KINDS:
         return example(str(table))
     if not str(table).endswith(".toml"):

@@ -18,9 +18,9 @@ from controller.table.state import Place
 from devices.events import Sense
 from simulators import faults
 from simulators.rig import demo
-from simulators.rig.facts import comparable
 from simulators.rig.referee import STUB
 from simulators.rig.stepped import Stepped
+from tests.support.facts import comparable
 
 NOTHING: frozenset[Sense] = frozenset()
 BATCHES = (BatchRules("A", "red"), BatchRules("B", "blue"))

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from controller.journal import JournalReader
-from simulators.rig.facts import comparable
 from simulators.rig.stepped import Stepped
 from tests.support.demo import small_demo
+from tests.support.facts import comparable
 
 SOURCES = ("operator", "shoe", "shuffler")
 

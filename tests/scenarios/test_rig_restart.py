@@ -15,9 +15,9 @@ from controller.service import Commander
 from controller.table.inputs import Role
 from controller.table.profiles import BatchRules, TableRules
 from controller.table.state import TableState
-from simulators.rig.facts import comparable
 from simulators.rig.stepped import Stepped
 from simulators.rig.steps import Stuck
+from tests.support.facts import comparable
 
 BATCHES = (BatchRules("A", "red"), BatchRules("B", "blue"))
 RULES = TableRules("BJ-07", 7, 1, BATCHES)
@@ -128,7 +128,7 @@ def test_device_restarted_in_mid_cycle_voids_the_shuffle_and_latches() -> None:
     world = Stepped(RULES, "void", 1)
     world.run(lambda: world.view.cycle == "running")
     world.crash()
-    world.felt.shuffler_wire.reboot(off_s=1.0)
+    world.felt.shuffler_wire.machine.power_cut(1.0)
     world.clock.advance(5)
     world.restart()
     world.settle(5)
@@ -203,7 +203,7 @@ def test_committed_but_never_sent_the_status_is_read_before_anything_is_done_aga
 def test_the_shoe_restarting_between_two_cards_is_latched_until_its_count_is_explained() -> None:
     world = Stepped(RULES, "shoe boot", 1)
     world.run(lambda: world.view.rounds == 1)
-    world.felt.shoe_wire.reboot()
+    world.felt.shoe_wire.machine.power_cut()
     world.settle(10)
     assert codes(world) == ["shoe_rebooted"]
     with pytest.raises(Stuck):
@@ -231,7 +231,7 @@ def test_a_device_that_restarted_is_read_from_its_first_event_also_by_the_next_d
     world.felt.shoe.open_lid()  # an event before the restart, so that its numbers begin anew
     world.settle(3)
     assert world.service.state.device("shoe").seq == 1
-    world.felt.shoe_wire.reboot()
+    world.felt.shoe_wire.machine.power_cut()
     world.settle(5)
     assert world.service.state.device("shoe").boot == 2
     assert world.service.state.device("shoe").seq == 0

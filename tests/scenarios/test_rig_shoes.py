@@ -9,8 +9,8 @@ import pytest
 
 from controller.table.profiles import BatchRules, FirstCardPolicy, MatchTerms, TableRules
 from simulators.rig.blackjack import Blackjack
-from simulators.rig.facts import comparable
 from simulators.rig.stepped import Stepped
+from tests.support.facts import comparable
 
 BATCHES = (BatchRules("A", "red"), BatchRules("B", "blue"))
 SOURCES = ("operator", "shoe", "shuffler")

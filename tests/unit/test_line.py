@@ -26,6 +26,7 @@ from simulators.hosts.usb_device import Transfer
 from simulators.hosts.usb_host import UsbHost
 from simulators.models.machine import Machine
 from simulators.models.shoe import Shoe
+from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.device import Outbox
 from simulators.wire.framings import PACKETS
 from simulators.wire.managed_shoe import ManagedShoe
@@ -566,3 +567,14 @@ def test_a_usb_device_is_out_and_in_again(usb):
     assert (waiting.error, usb.usb.gone) == (errno.ENODEV, True)
     usb.pump(3.0)
     assert not usb.usb.gone
+
+
+def test_a_second_keyboard_comes_when_its_time_has_come():
+    reader = BarcodeReader(Shoe(Random(0)))
+    host = UsbHost(Line(reader, Random(0), [Step("second_keyboard", time=5.0)]))
+    names = []
+    for now in (0.0, 5.0, 6.0):
+        host.pump(now)
+        names.append([device.name for device in host.bus])
+    host.close()
+    assert names == [["Cutcard Barcode Reader"], *[["Cutcard Barcode Reader", "Cutcard Keyboard"]] * 2]

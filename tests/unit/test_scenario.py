@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controller.table import evolve
@@ -223,7 +223,8 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
+@example(tree={"table": {"other": ["", {}]}})
 @given(tree=st.dictionaries(st.sampled_from(TOP), TREES))
 def test_any_tree_is_a_scenario_or_one_line(tmp_path_factory, tree):
     path = tmp_path_factory.mktemp("any") / "any.cutcard.yaml"

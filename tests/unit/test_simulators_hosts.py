@@ -6,6 +6,7 @@ import os
 import select
 import socket
 import tty
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -127,6 +128,15 @@ def test_replug_gives_a_new_pty_under_the_same_name(port, tmp_path):
     os.close(again)
     assert {entry.name for entry in tmp_path.iterdir()} == {"shoe", ".shoe.lock"}
     assert port.link.readlink() != before
+
+
+def test_a_name_that_cannot_be_made_leaves_no_handle(tmp_path):
+    (tmp_path / ".shoe.new").mkdir()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(OSError, match=r"shoe\.new"):
+        PtyHost(Parrot(), tmp_path / "shoe")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert [path.name for path in tmp_path.iterdir()] == [".shoe.new"]
 
 
 def test_unplug_takes_the_name_away_and_the_device_lives_on(port):

@@ -10,8 +10,8 @@ from typing import Any
 from controller import config
 from controller.table.profiles import TableRules
 from simulators.models.shoe import Shoe
-from simulators.rig.demo import to_toml
 from simulators.rig.felt import BEE_TEK, CONTINUOUS, MANAGED_SHOE, READER, SHUFFLER, STACK_SHOE
+from simulators.rig.toml import to_toml
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.bee_tek import BeeTek
 
