@@ -133,9 +133,13 @@ def test_what_leaves_a_shoe_without_power_is_not_known_before_it_tells_of_its_st
 
 def test_a_slipped_in_card_counts_by_its_back_and_one_of_a_batch_long_gone_does_not(court: Court) -> None:
     felt = court.world.felt
-    felt.rack.put([Card(-1, "8", "S", "green"), Card(900, "8", "S", "red")])
+    felt.rack.put([Card(900, "8", "S", "red")])
     court.judge.look()
     assert court.told == []
+    court.off_the_table()
+    felt.rack.put([Card(-1, "8", "S", "green")])
+    court.judge.look()
+    assert court.told == [], "it lies in place of one of those around it"
     felt.rack.put([Card(-2, "8", "S", "red")])
     court.judge.look()
     assert court.kinds() == ["custody"]
@@ -242,6 +246,7 @@ def test_cards_that_are_nowhere_are_lost(court: Court) -> None:
 
 def test_an_excuse_is_owed_until_the_controller_latches_what_it_can_know(court: Court) -> None:
     court.struck["wrong_back_card"] += 1
+    court.off_the_table()
     court.world.felt.rack.put([Card(-1, "8", "S", "green")])
     court.judge.notice()
     court.world.felt.referee.violation("unshuffled", "a card without a completed shuffle reached box 1")
@@ -253,6 +258,23 @@ def test_an_excuse_is_owed_until_the_controller_latches_what_it_can_know(court: 
     assert court.kinds() == ["unshuffled"]
     assert "none of wrong_back" in court.told[0]
     assert court.world.felt.referee.violations == []
+
+
+def test_who_counts_by_hand_has_not_told_the_backs(court: Court) -> None:
+    """A shuffle that is void is not judged, and the batch goes to be counted."""
+    court.struck["wrong_back_card"] += 1
+    court.off_the_table()
+    court.world.felt.rack.put([Card(-1, "8", "S", "green")])
+    court.judge.notice()
+    court.world.felt.referee.violation("unshuffled", "a card without a completed shuffle reached box 1")
+    for batch in ("A", "B"):
+        court.fact("count_batch", batch=batch)
+    court.judge.look()
+    assert court.told == []
+    for batch in ("A", "B"):
+        court.fact("batch_proved", batch=batch)
+    court.judge.look()
+    assert court.kinds() == ["unshuffled"]
 
 
 def test_what_was_latched_since_the_fault_struck_pays_the_debt(court: Court) -> None:

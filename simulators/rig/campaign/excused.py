@@ -9,7 +9,7 @@ from math import inf
 from controller.record import Entry
 from simulators.faults import FAULTS
 from simulators.models.cards import Card
-from simulators.rig.campaign.excuses import COUNTS, EXCUSES, TABLE, Excuse
+from simulators.rig.campaign.excuses import COUNTED, EXCUSES, TABLE, Excuse
 from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.felt import BEE_TEK
 from simulators.rig.stepped import Stepped
@@ -27,19 +27,16 @@ class Excused:
         self._struck_at: dict[str, int] = {}
         self._hidden_at: int | None = None
         self._latched_at: dict[str, int] = {}
-        self._counted: dict[str, list[int]] = {}
-        self._read: dict[str, list[int]] = {}
+        self._counted: list[tuple[int, str, str]] = []
         self._owed: list[tuple[str, Excuse, int]] = []
 
     def take(self, entry: Entry) -> None:
-        """A fault is latched, or a batch is counted (and its cards read, when a shuffle is proved)."""
+        """A fault is latched, or a batch is counted."""
         kind, data = entry.fact.kind, entry.fact.data
         if kind == "fault_latched":
             self._latched_at[data["code"]] = entry.seq
-        elif kind in COUNTS and (batch := data.get("batch")) is not None:
-            self._counted.setdefault(batch, []).append(entry.seq)
-            if kind == "batch_proved":
-                self._read.setdefault(batch, []).append(entry.seq)
+        elif kind in COUNTED and (batch := data.get("batch")) is not None:
+            self._counted.append((entry.seq, kind, batch))
 
     def notice(self) -> None:
         """When each fault struck last, and when one that hides cards did."""
@@ -80,22 +77,22 @@ class Excused:
         for kind, excuse, since in owed:
             if self._is_latched(excuse, since):
                 continue
-            if excuse.by_count and self._open(excuse, since):
+            if excuse.by and self._open(excuse, since):
                 if not final:
                     self._owed.append((kind, excuse, since))
-                if not final or excuse.by_reading:
+                if not final or excuse.by != COUNTED:
                     continue
             yield f"{kind}: none of {', '.join(excuse.codes)} was latched: {excuse.why}"
 
     def _open(self, excuse: Excuse, since: int, until: float = inf) -> bool:
         """Whether the count by which it must be latched has not come yet."""
         names = [batch.id for batch in self._world.rules.batches]
-        return self._uncounted(since, *names, read=excuse.by_reading, until=until)
+        return self._uncounted(since, *names, by=excuse.by or COUNTED, until=until)
 
-    def _uncounted(self, since: int, *batches: str, read: bool = False, until: float = inf) -> bool:
-        """Whether one of the batches was not counted since (`read`: and its cards read)."""
-        counted = self._read if read else self._counted
-        return any(not any(since < seq < until for seq in counted.get(name, ())) for name in batches)
+    def _uncounted(self, since: int, *batches: str, by: frozenset[str] = COUNTED, until: float = inf) -> bool:
+        """Whether none of the facts `by` has come since for one of the batches."""
+        counted = {batch for seq, kind, batch in self._counted if since < seq < until and kind in by}
+        return not counted.issuperset(batches)
 
     def _is_latched(self, excuse: Excuse, since: int) -> bool:
         latched = {fault.code for fault in self._world.service.state.faults}

@@ -9,18 +9,23 @@ from dataclasses import dataclass
 class Excuse:
     """What is excused once one of `faults` struck, until each batch was counted again.
 
-    One of `codes` must be latched for it, where there are any: at once, or (`by_count`) by the next count;
-    `by_reading`: by the next one that reads the cards.
+    One of `codes` must be latched for it, where there are any: at once, or when one of the facts `by` has
+    come for each batch.
     """
 
     kinds: tuple[str, ...]
     faults: tuple[str, ...]
     codes: tuple[str, ...]
     why: str
-    by_count: bool = False
-    by_reading: bool = False
+    by: frozenset[str] = frozenset()
 
 
+COUNTED = frozenset({"collect_rack", "count_batch", "batch_proved"})
+"""Facts with which a whole batch was counted: what was hidden until then must be known now."""
+BACKS_SEEN = frozenset({"collect_rack", "batch_proved"})
+"""Those with which all its backs were told, too: who counts by hand tells a number."""
+READ = frozenset({"batch_proved"})
+"""Those with which all its cards were read."""
 STRANGER = ("mixed batches", "unshuffled", "uncut")
 TABLE = "table"
 """Under this device are counted the faults of the daemon and of the power."""
@@ -30,7 +35,7 @@ EXCUSES = (
         ("wrong_back_card",),
         ("wrong_back", "wrong_back_in_shuffler", "rack_wrong_back"),
         "a card that somebody slipped in is known by its back, when that is seen",
-        by_count=True,
+        by=BACKS_SEEN,
     ),
     Excuse(
         STRANGER,
@@ -40,22 +45,21 @@ EXCUSES = (
             *("wrong_count", "wrong_composition", "wrong_back", "wrong_back_in_shuffler", "count_drift"),
         ),
         "a strange card of the right back is known by the number of cards",
-        by_count=True,
+        by=COUNTED,
     ),
     Excuse(
         STRANGER,
         ("duplicate_card", "joker"),
         ("too_many_copies", "wrong_composition"),
         "a strange card in place of another is known where cards are read, at the latest by a shuffler",
-        by_count=True,
-        by_reading=True,
+        by=READ,
     ),
     Excuse(
         STRANGER,
         ("stuck", "leave_inside", "double_feed", "power_cut_out", "miscount_out", "miscount"),
         ("wrong_count", "wrong_composition", "cards_inside", "rack_gauge", "count_drift", "cards_missing"),
         "cards of an earlier batch that lie where no sensor is come along when they come free",
-        by_count=True,
+        by=COUNTED,
     ),
     Excuse(
         (*STRANGER, "repeated batch", "burn missed", "swapped in a round", "round after the cutting card"),
@@ -68,7 +72,7 @@ EXCUSES = (
         ("wrong_batch_loaded",),
         ("wrong_batch", "wrong_back", "wrong_back_in_shuffler", "rack_wrong_back"),
         "another batch than was told is known by its backs, when a machine or a look at the rack sees them",
-        by_count=True,
+        by=COUNTED,
     ),
     Excuse(
         ("round after the cutting card",),
@@ -98,8 +102,6 @@ EXCUSES = (
         "until the dealer tells what he left out, his second card is taken for another one",
     ),
 )
-COUNTS = frozenset({"collect_rack", "count_batch", "batch_proved"})
-"""Facts with which a whole batch was counted: what was hidden until then must be known now."""
 COUNTED_WRONG = frozenset(
     (
         *("taken_without_proof", "cards_inside", "wrong_batch", "wrong_count", "wrong_composition"),

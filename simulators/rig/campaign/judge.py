@@ -210,7 +210,8 @@ class Judge:
     def _census(self) -> dict[str, Counter[str]]:
         """Cards by batch and place, as people see them: a slipped in card belongs where its back belongs.
 
-        Cards of a batch that was replaced belong nowhere any more.
+        With a back of no batch it is taken for one of those around it, until its back is seen. Cards of a
+        batch that was replaced belong nowhere any more.
         """
         felt = self._world.felt
         by_back = {batch.back: batch.id for batch in felt.rules.batches}
@@ -222,7 +223,9 @@ class Judge:
             batches = list(map(felt.batch_of.get, cards))
             if None in batches:
                 slipped = [card for card, batch in zip(cards, batches, strict=True) if batch is None]
-                batches += [by_back.get(card.back) for card in slipped if card.serial < 0]
+                around = Counter(filter(None, batches)).most_common(1)
+                among = around[0][0] if around else None
+                batches += [by_back.get(card.back, among) for card in slipped if card.serial < 0]
             for batch, count in Counter(batches).items():
                 if batch is not None:
                     found[batch][place] += count
