@@ -11,8 +11,8 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import time
 from pathlib import Path
 from typing import Any
@@ -132,40 +132,56 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         *_paths(file),
         *_later(file),
     ]
-    table, switches, first = file.table, file.rules, counts[0] if counts else None
-    batches = [
-        BatchRules(b.id, b.back, b.cutting_card or file.cards.cutting_card or "")
-        for b in file.cards.batch
-        if b.id is not None and b.back is not None
-    ]
-    socket = _socket(file)
-    if problems or table.id is None or first is None or not batches or socket is None:
+    table, first, socket = file.table, counts[0] if counts else None, _socket(file)
+    if problems or table.id is None or first is None or not _batches(file.cards) or socket is None:
         return None, problems
     devices = tuple(
         DeviceConfig(name, spec, device.port, device.model_extra or {})
         for name, device in file.devices.items()
         if (spec := specs[name]) is not None and device.port is not None
     )
-    by_id = {device.id: device.spec for device in devices}
-    by_role = {device.spec.role: device.id for device in devices}
-    shoe, reader, here = by_role.get("shoe"), by_role.get("reader"), (table.profile, table.mode)
-    rules = TableRules(
-        table=table.id,
+    rules = replace(_table_rules(file, devices, table.id, first), match=terms)
+    day_starts, key = _clock(file.rules.day_starts) or time(), Path(file.journal.key)
+    notes = (*modes.readings(asked), *_notes(file))
+    return Config(rules, devices, socket, _journal(file), key, day_starts, notes), []
+
+
+def _batches(cards: Cards) -> tuple[BatchRules, ...]:
+    return tuple(
+        BatchRules(b.id, b.back, b.cutting_card or cards.cutting_card or "")
+        for b in cards.batch
+        if b.id is not None and b.back is not None
+    )
+
+
+def _table_rules(file: File, devices: Sequence[DeviceConfig], name: str, decks: int) -> TableRules:
+    """What the core judges by, of a file without a problem."""
+    table, switches, here = file.table, file.rules, (file.table.profile, file.table.mode)
+    by_role = {device.spec.role: device for device in devices}
+    shoe, reader = by_role.get("shoe"), by_role.get("reader")
+    shuffler = by_role.get("shoe" if table.mode == "continuous" else "shuffler")
+    batches = _batches(file.cards)
+    senses = frozenset[Sense]() if shoe is None else shoe.spec.senses
+
+    def takes(*commands: str) -> bool:
+        return shoe is not None and all(shoe.spec.takes(command) for command in commands)
+
+    return TableRules(
+        table=name,
         boxes=table.boxes,
-        decks=first,
-        batches=tuple(batches),
+        decks=decks,
+        batches=batches,
         profile=table.profile,
         mode=table.mode,
         game=table.game,
         wagers=tuple(table.wagers),
-        match=terms,
         dealer_hands=table.dealer_hands,
-        settle_first=any(eligibility.WAGERS[name].settled_first for name in table.wagers),
+        settle_first=any(eligibility.WAGERS[wager].settled_first for wager in table.wagers),
         first_card=FirstCardPolicy(table.first_card),
         cutting_card_tolerance=table.cutting_card_tolerance,
         burn_on_dealer_change=table.burn_on_dealer_change
         and modes.reads(here, "table.burn_on_dealer_change"),
-        burn=Burn(switches.burn) if modes.reads(here, "rules.burn") else mode.burn,
+        burn=Burn(switches.burn) if modes.reads(here, "rules.burn") else modes.MODES[here].burn,
         ties=Ties(table.ties),
         player_card_down=CardDown(table.player_card_down),
         cutting_card=any(batch.cutting_card for batch in batches),
@@ -176,23 +192,20 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
         deck_age_h=switches.deck_age_h,
         least_cycle_s=switches.least_cycle_s,
         double_shoe=any(device.sides == 2 for device in file.devices.values()),
-        reader=reader,
-        reader_discloses=reader is not None and bool(file.devices[reader].discloses),
-        shoe=shoe,
-        shoe_senses=frozenset() if shoe is None else by_id[shoe].senses,
-        stacks=shoe is not None and by_id[shoe].takes("dispense"),
-        shoe_answers=shoe is not None and by_id[shoe].takes("status") and Sense.EMPTY in by_id[shoe].senses,
-        shoe_locks=shoe is not None and by_id[shoe].takes("lock") and by_id[shoe].takes("unlock"),
-        shuffler=shoe if table.mode == "continuous" else by_role.get("shuffler"),
+        reader=None if reader is None else reader.id,
+        reader_discloses=reader is not None and bool(file.devices[reader.id].discloses),
+        shoe=None if shoe is None else shoe.id,
+        shoe_senses=senses,
+        stacks=takes("dispense"),
+        shoe_answers=takes("status") and Sense.EMPTY in senses,
+        shoe_locks=takes("lock", "unlock"),
+        shuffler=None if shuffler is None else shuffler.id,
         allowed={
-            name: tuple(Identity.told(entry.model_dump()) for entry in device.allowed)
-            for name, device in file.devices.items()
+            key: tuple(Identity.told(entry.model_dump()) for entry in device.allowed)
+            for key, device in file.devices.items()
             if device.allowed is not None
         },
     )
-    day_starts, key = _clock(switches.day_starts) or time(), Path(file.journal.key)
-    notes = (*modes.readings(asked), *_notes(file))
-    return Config(rules, devices, socket, _journal(file), key, day_starts, notes), []
 
 
 def _one_of(
