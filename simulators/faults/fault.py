@@ -6,7 +6,7 @@ read (ValueError where it cannot be).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -150,16 +150,22 @@ def one_of(*allowed: str, default: str | None = None) -> Reads:
         if text is None and default is not None:
             return default
         if text not in allowed:
-            raise UnfitFault(f"its VALUE is {_either(allowed)}")
+            raise UnfitFault(f"its VALUE is {_one_of(allowed)}")
         return text
 
     return read
 
 
-def _either(allowed: tuple[str, ...]) -> str:
+def _one_of(allowed: tuple[str, ...]) -> str:
     if len(allowed) > MOST_TOLD:
         return f"one of {len(allowed)} words, as {', '.join(allowed[:3])} ... {allowed[-1]}"
-    return " or ".join(allowed)
+    return either(allowed)
+
+
+def either(words: Iterable[str]) -> str:
+    """Words as a sentence has them: a, b or c."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def one_or_none(*allowed: str) -> Reads:
@@ -197,8 +203,7 @@ def wire(*kinds: type) -> Bearer:
 
 
 def _list(kinds: tuple[type, ...]) -> str:
-    names = [_A.get(kind, kind.__name__) for kind in kinds]
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+    return either(_A.get(kind, kind.__name__) for kind in kinds)
 
 
 # The rows

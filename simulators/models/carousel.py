@@ -14,10 +14,9 @@ SLOTS, ROOM, RIPE = 38, 10, 7
 class Carousel:
     """A card that finds no slot with room waits in the overflow, and tries again before a slot comes out."""
 
-    def __init__(self, random: Random, *, slots: int = SLOTS, room: int = ROOM) -> None:
+    def __init__(self, random: Random) -> None:
         self._random = random
-        self._room = room
-        self._slots: list[list[Card]] = [[] for _ in range(slots)]
+        self._slots: list[list[Card]] = [[] for _ in range(SLOTS)]
         self.overflow: list[Card] = []
 
     def __iter__(self) -> Iterator[Card]:
@@ -27,12 +26,11 @@ class Carousel:
 
     def put(self, cards: Iterable[Card]) -> None:
         """Each goes into any slot that has room, above or below what lies there."""
-        count, room = len(self._slots), self._room
         for card in cards:
-            lane = int(self._random.random() * 2 * count)
+            lane = int(self._random.random() * 2 * SLOTS)
             slot = self._slots[lane >> 1]
-            if len(slot) >= room:
-                free = [slot for slot in self._slots if len(slot) < room]
+            if len(slot) >= ROOM:
+                free = [slot for slot in self._slots if len(slot) < ROOM]
                 if not free:
                     self.overflow.append(card)
                     continue

@@ -83,9 +83,9 @@ class Mechanism:
         return ordered
 
 
-def shelves(number: int = 38, *, passes: int = 1, top: float = 0.5) -> Mechanism:
+def shelves(number: int = 38, *, passes: int = 1) -> Mechanism:
     """Random shelf, above or below at random: the usual batch shuffler."""
-    return Mechanism(lambda cards, random: shelf_pass(cards, number, random, top), passes)
+    return Mechanism(lambda cards, random: shelf_pass(cards, number, random), passes)
 
 
 def insertion(*, passes: int = 1) -> Mechanism:

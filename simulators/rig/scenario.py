@@ -22,12 +22,13 @@ from controller.table.observe import JUDGED
 from controller.table.profiles import TableRules
 from devices import events
 from simulators.faults import FAULTS, script
+from simulators.faults.fault import either
 from simulators.faults.script import ScriptError, Step, near
 from simulators.rig import tables
 from simulators.rig.campaign.plan import WHOLE, unfit
 from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.felt import Felt
-from simulators.rig.yaml_words import Wrong, choice, either, items_of, keys_of, line_of, number, seconds, word
+from simulators.rig.yaml_words import Wrong, choice, items_of, keys_of, line_of, number, seconds, word
 
 KINDS = frozenset(
     {

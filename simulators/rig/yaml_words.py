@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from simulators.faults.fault import LONGEST_S
+from simulators.faults.fault import LONGEST_S, either
 from simulators.faults.script import near
 
 
@@ -83,8 +83,3 @@ def choice(value: Any, known: Mapping[str, Any], *place: str | int) -> Any:
     if text not in known:
         raise Wrong(f"{place[-1]} is {either(known)}, not {text!r}{near(text, known)}", *place)
     return known[text]
-
-
-def either(words: Iterable[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} or {last}" if others else last

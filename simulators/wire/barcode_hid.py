@@ -26,9 +26,9 @@ def code_of(face: str) -> str:
     return f"{_SUIT[face[1]]}{_RANK[face[0]]:03d}"
 
 
-def down(*usages: int, modifiers: int = 0, reserved: int = 0) -> bytes:
+def down(*usages: int, reserved: int = 0) -> bytes:
     """A report while these keys are down."""
-    return bytes((modifiers, reserved, *usages)).ljust(8, b"\0")
+    return bytes((0, reserved, *usages)).ljust(8, b"\0")
 
 
 class BarcodeReader:

@@ -106,4 +106,4 @@ def test_a_shoe_by_that_name_can_be_simulated_and_its_faults_are_named(cutcard):
     code, _, err = cutcard("sim", "bee-tak", "--listen", "tcp:127.0.0.1:0")
     assert (code, "did you mean 'bee-tek'?" in err) == (2, True)
     code, _, err = cutcard("sim", "bee-tek", "--listen", "tcp:127.0.0.1:0", "--fault", "separator:tab")
-    assert (code, "separator: its VALUE is space or double or crlf or none" in err) == (2, True)
+    assert (code, "separator: its VALUE is space, double, crlf or none" in err) == (2, True)
