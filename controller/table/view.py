@@ -92,8 +92,6 @@ def snapshot(rules: TableRules, state: TableState, taps: Iterable[str] | None = 
     }
 
 
-def _left(state: TableState) -> int | None:
-    """Cards left to deal; None where nobody counts them."""
 def _reader(rules: TableRules, state: TableState) -> dict[str, Any] | None:
     if rules.reader is None:
         return None
@@ -107,6 +105,8 @@ def _reader(rules: TableRules, state: TableState) -> dict[str, Any] | None:
     }
 
 
+def _left(state: TableState) -> int | None:
+    """Cards left to deal; None where nobody counts them."""
     if state.shoe.untold:
         return None
     return state.batches[state.shoe.batch].at(Place.SHOE) if state.shoe.batch else 0
