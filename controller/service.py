@@ -242,8 +242,8 @@ class Service:
         state = burst.state
         if isinstance(item, OperatorEvent):
             if item.event not in access.EVENTS:
-                near = difflib.get_close_matches(item.event, TAPS, n=1, cutoff=0.5)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                near = _nearest(item.event)
+                hint = f"; did you mean {near}?" if near else ""
                 why = f"there is no operator event {item.event!r}{hint}"
                 return Refusal("unknown_event", why, None, expected(self.rules, state))
             if not access.may(item.roles, item.event):
@@ -356,6 +356,12 @@ class Service:
 
 _NEXT_TAP = {*access.EVENTS, REFUSED}
 """Kinds of an operator's fact that begin another tap."""
+
+
+def _nearest(word: str) -> str | None:
+    """The operator event that is meant: one of which the word is a part, else one that is spelt alike."""
+    parts = [event for event in TAPS if word and word in event.split("_")]
+    return next(iter(difflib.get_close_matches(word, parts or TAPS, n=1, cutoff=0 if parts else 0.6)), None)
 
 
 def _refused(state: TableState, item: Input, refusal: Refusal) -> Decision:

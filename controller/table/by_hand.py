@@ -33,14 +33,15 @@ def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     batch = args.batch(rules, tap.args)
     held = state.batches[batch]
     if held.unfit:
-        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}")
+        return Refusal("batch_unfit", f"batch {batch} is out of play: {FAULTS[held.unfit].text}", CHOICE)
     if not (state.manual or rules.night or same_again(rules, state, batch)):
         why = "the shuffler shuffles; by hand only after `shuffle_now`, where the table's switch says so"
         return Refusal("not_by_hand", why, "13:69F-2.2(d)")
     if state.shuffler.letting_out:
         return Refusal("shuffler_busy", "the shuffler is letting the batch out", "13:69F-2.2(d)3")
     if held.at(Place.IN_HAND) + held.at(Place.RACK) != rules.batch_size:
-        return Refusal("batch_not_whole", f"not every card of batch {batch} is in hand or in the rack")
+        why = f"not every card of batch {batch} is in hand or in the rack"
+        return Refusal("batch_not_whole", why, CHOICE)
     if held.prep not in READY:
         return Refusal("not_prepared", f"batch {batch} is not prepared", "13:69F-2.4")
     return {"batch": batch}

@@ -82,6 +82,12 @@ ONE_DECK_CLAUSES = {
 }
 """Three-card poker is the one of the one-deck games whose sections are known by number."""
 
+PLAYED = (
+    *("bets_closed", "round_settled", "hit", "stand", "double", "split", "surrender", "insurance"),
+    *("peek", "no_reader", "side_wagers_settled", "cash_wager", "cash_converted", "dealer_hand_settled"),
+)
+"""What is refused there by how the game is dealt: it has no such step, or not now."""
+
 
 def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | None:
     """What a refusal of the event goes by: the nearer clause, if its judge named one."""
@@ -95,8 +101,7 @@ def clause(rules: TableRules, event: str, nearer: str | None = None) -> str | No
             return rules.one_deck.clause
         if rules.one_deck is None or found is None or not found.startswith(BLACKJACK):
             return found
-        dealt = event in ("bets_closed", "round_settled")
-        return rules.deal_clause if dealt else ONE_DECK_CLAUSES.get(event, ONE_DECK)
+        return rules.deal_clause if event in PLAYED else ONE_DECK_CLAUSES.get(event, ONE_DECK)
     found = nearer or CLAUSES.get(event, NIGHT)
     ours = found.startswith((NIGHT, "ANSI"))
     return found if ours else NIGHT_CLAUSES.get(event, NIGHT)

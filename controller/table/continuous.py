@@ -27,6 +27,12 @@ REPLACED = {
     "shuffle_now": "the machine shuffles all the time; to end the shoe say `idle` or `close`",
     "bart_carter": "used cards go back into the machine once the next round is dealt",
     "reshuffle_by_hand": "the machine shuffles; when it runs out in a round, settle or void the round",
+    **dict.fromkeys(
+        ("offer_cut", "cut", "recut"), "nothing is cut here: the machine deals the batch from where it lies"
+    ),
+    **dict.fromkeys(("insert_cutting_card", "cutting_card_at"), "no cutting card lies in the machine"),
+    "load_shoe": "the machine is the shoe: it deals the batch that was loaded into it (`load_shuffler`)",
+    "burn": "no card is burned: the machine shuffles all the time",
     "take_from_shuffler": "no batch comes out of a continuous shuffler: open it and take the cards out",
     "shuffle_demanded": "the machine shuffles every batch before it is dealt",
 }

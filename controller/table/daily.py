@@ -20,10 +20,11 @@ FOUND_FAULTY = "a supervisor found it faulty"
 
 
 def _inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    if "device" in tap.args:
-        return _inspect_device(rules, state, tap)
-    if "result" in tap.args:
-        raise ValueError("result belongs to a device: a card that is no good is told by dead_card")
+    if "device" in tap.args or "result" in tap.args:
+        try:
+            return _inspect_device(rules, state, tap)
+        except ValueError as error:
+            return Refusal("bad_argument", f"inspect: {error}", DAILY)
     if state.phase not in PREPARING:
         why = f"a batch is not inspected now: the table is in phase {state.phase.value}"
         return Refusal("unexpected", why, opening.IN_TURN)
@@ -31,6 +32,8 @@ def _inspect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged
 
 
 def _inspect_device(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
+    if "device" not in tap.args:
+        raise ValueError("result belongs to a device: a card that is no good is told by dead_card")
     if "batch" in tap.args:
         raise ValueError("a device or a batch is inspected, not both at once")
     device, result = args.device(rules, tap.args), tap.args.get("result", "ok")

@@ -142,6 +142,9 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
     if "exposed" not in tap.args:
         raise ValueError("exposed=true or exposed=false is missing")
     exposed, burned = args.flag(tap.args, "exposed"), args.flag(tap.args, "burned")
+    if rules.stacks:
+        why = "the shoe lets whole stacks out: nobody draws a card of this table"
+        return Refusal("deals_in_stacks", why, FACE_UP_CARDS)
     if rules.night and exposed and not burned and state.phase is Phase.PLAYING:
         why = "a card that nobody called for and its player refuses is dead; one that is kept needs no tap"
         again = ("drawn_in_error exposed=true burned=true",)
@@ -281,8 +284,15 @@ def _reasons(rules: TableRules) -> tuple[str, ...]:
     return VOID if rules.one_deck is None else ("face_up", *VOID)
 
 
+def _may_be_face_up(rules: TableRules, state: TableState) -> bool:
+    """Whether a card was told or seen to lie face up; of some shoes nobody is told."""
+    return state.shoe.face_up > 0 or not (rules.by_eye or rules.shoe_senses)
+
+
 def _judge_void(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     reason = args.one_of(tap.args, "reason", _reasons(rules))
+    if reason == "face_up" and not _may_be_face_up(rules, state):
+        return Refusal("no_card_face_up", "no card was found face up in this deal", FACE_UP_CARDS)
     round_ = _round(state)
     data = {"round": round_.number, "cards": len(round_.cards), "reason": reason}
     return not_countable(rules, state, void=True) or data | by_eye.void(rules, state)
@@ -318,7 +328,8 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
         case "void_round" if all_void(rules, state):
             return [("reason=face_up", {"reason": "face_up"})]
         case "void_round" if _void_is_called_for(rules, state):
-            return [(f"reason={'|'.join(_reasons(rules))}", {"reason": "other"})]
+            fit = [r for r in _reasons(rules) if r != "face_up" or _may_be_face_up(rules, state)]
+            return [(f"reason={'|'.join(fit)}", {"reason": "other"})]
     return []
 
 

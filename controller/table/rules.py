@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from controller.table import (
+    by_hand,
     certificates,
     closing,
     continuous,
@@ -128,7 +129,7 @@ def judge(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """The data of the tap's fact, or the refusal (without `expected`, which `decide` adds)."""
     if tap.key is not None and not (tap.key.isprintable() and 0 < len(tap.key) <= KEY_LENGTH):
         return Refusal("bad_argument", f"an id is 1 to {KEY_LENGTH} printable characters")
-    refused = continuous.replaced(rules, tap.event) or _out_of_phase(state, tap.event)
+    refused = continuous.replaced(rules, tap.event) or _out_of_phase(rules, state, tap.event)
     refused = refused or _blocked(rules, state, tap.event)
     refused = refused or daily.locked_out(rules, state, tap.event)
     if refused:
@@ -151,12 +152,17 @@ def accepts(rules: TableRules, state: TableState, tap: OperatorEvent) -> bool:
     return not isinstance(judge(rules, state, tap), Refusal)
 
 
-def _out_of_phase(state: TableState, event: str) -> Refusal | None:
+def _out_of_phase(rules: TableRules, state: TableState, event: str) -> Refusal | None:
     if event not in TAPPED_IN:
         return Refusal("unknown_event", f"there is no operator event {event!r} in this version")
     if state.phase in TAPPED_IN[event]:
         return None
-    return Refusal("unexpected", f"{event} is not expected now: the table is in phase {state.phase.value}")
+    why, nearer = f"{event} is not expected now: the table is in phase {state.phase.value}", None
+    if state.phase is Phase.SIDE_WAGERS and Phase.PLAYING in TAPPED_IN[event]:
+        why, nearer = f"{event} comes after the side wagers are settled", rules.settle_clause
+    elif event == "reshuffle_by_hand" and state.round is None:
+        nearer = by_hand.CHOICE  # 2.15(f) is of a shoe that runs out in a round
+    return Refusal("unexpected", why, nearer)
 
 
 def _blocked(rules: TableRules, state: TableState, event: str) -> Refusal | None:

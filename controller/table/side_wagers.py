@@ -104,7 +104,10 @@ def judge_match(rules: TableRules, boxes: tuple[int, ...], given: Args) -> dict[
         return {}
     if rules.match is None:
         return _not_offered()
-    wagered = args.boxes(rules, given, "match")
+    try:
+        wagered = args.boxes(rules, given, "match")
+    except ValueError as error:
+        return Refusal("bad_argument", f"bets_closed: {error}", BY_A_PLAYER_WITH_A_BASIC_WAGER)
     if without := [number for number in wagered if number not in boxes]:
         return _no_basic_wager(without[0])
     return {"match": list(wagered)}

@@ -81,7 +81,7 @@ def _judge_start_shuffle(rules: TableRules, state: TableState, tap: OperatorEven
     if out := out_of_service.unusable(rules, state):
         return out
     if shuffler.batch is None:
-        return Refusal("shuffler_empty", "no batch was loaded into the shuffler", expected=("load_shuffler",))
+        return Refusal("shuffler_empty", "no batch was loaded into the shuffler")
     if shuffler.stage is not Cycle.NONE:
         return Refusal("shuffler_busy", f"the cycle on batch {shuffler.batch} is {shuffler.stage.value}")
     held = state.batches[shuffler.batch]
@@ -280,17 +280,23 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
 # --- into the shoe, or into the hand ---
 
 
+def _with_batch(rules: TableRules, event: str, tap: OperatorEvent) -> tuple[str, ...]:
+    """The tap that is meant, with the batch that was named."""
+    named = [b.id for b in rules.batches if b.id == tap.args.get("batch")]
+    return tuple(f"{event} batch={batch}" for batch in named or [b.id for b in rules.batches])
+
+
 def _judge_take_in_hand(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if not rules.by_eye:
         why = "the cards of this table come from its shoe"
-        return Refusal("not_from_hand", why, "13:69F-2.6(a)", ("load_shoe",))
+        return Refusal("not_from_hand", why, "13:69F-2.6(a)", _with_batch(rules, "load_shoe", tap))
     return _judge_load(rules, state, tap)
 
 
 def _judge_load_shoe(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     if rules.by_eye:
         why = "no shoe of this table tells its cards"
-        return Refusal("no_shoe", why, "13:69F-2.6A(b)", ("take_in_hand",))
+        return Refusal("no_shoe", why, "13:69F-2.6A(b)", _with_batch(rules, "take_in_hand", tap))
     return _judge_load(rules, state, tap)
 
 

@@ -408,7 +408,7 @@ def test_a_shoe_that_runs_out_in_the_deal_makes_the_round_void():
         poker.draw()
     poker.event(ev.ShoeEmpty)
     assert poker.alarms == ["shoe_dry"]
-    assert "void_round reason=face_up|misdeal|reader|shoe_dry|wrong_card|other" in poker.expected
+    assert "void_round reason=misdeal|reader|shoe_dry|wrong_card|other" in poker.expected
     poker.tap("void_round", SUPERVISOR, reason="shoe_dry")
     assert poker.refused("collect_rack", gauge="short").code == "stub_not_counted"
     poker.tap("collect_rack", gauge="short", stub=0)

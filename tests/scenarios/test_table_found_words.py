@@ -11,6 +11,7 @@ from controller.hours import hour_at
 from controller.table.cards import count_of
 from controller.table.faults import FAULTS, remedy
 from controller.table.inputs import Hour, Role
+from controller.table.profiles import MatchTerms
 from controller.table.view import alarms
 from devices import events as ev
 from tests.scenarios.test_table_deck_per_round import alone
@@ -26,6 +27,99 @@ def manual() -> Hand:
     t = Hand(manual_rules())
     t.open_by_hand()
     return t
+
+
+# --- clauses ---
+
+
+@pytest.mark.rule("R-37", "R-40", "13:69F-2.23(e)")
+@pytest.mark.parametrize(
+    "event", ["hit", "stand", "double", "split", "surrender", "insurance", "round_settled"]
+)
+def test_until_the_side_wagers_are_settled_it_is_their_clause_that_forbids(event: str) -> None:
+    for wagers, clause in (("match-the-dealer", "13:69F-2.23(e)"), ("over-under-13", "13:69F-2.17(d)")):
+        t = Table(table_rules(settle_first=True, wagers=(wagers,)))
+        t.open_to_shoe()
+        t.tap("bets_closed", boxes="1")
+        for _ in range(3):
+            t.draw()
+        refusal = t.refused(event)
+        assert (refusal.code, refusal.clause) == ("unexpected", clause)
+        assert refusal.why == f"{event} comes after the side wagers are settled"
+        assert "side_wagers_settled" in refusal.expected
+
+
+@pytest.mark.rule("R-53")
+@pytest.mark.parametrize("event", ["hit", "stand", "double", "split", "surrender", "insurance", "peek"])
+def test_a_step_that_a_one_deck_game_does_not_have_is_refused_by_its_deal(event: str) -> None:
+    poker = alone()
+    for _ in range(2):
+        assert poker.refused(event).clause == "13:69F-20.7"
+        if poker.state.round is None:
+            poker.deal("1")
+
+
+@pytest.mark.rule("R-14", "R-35")
+def test_a_shuffle_by_hand_between_two_shoes_is_the_licensees_and_none_of_a_dry_shoe() -> None:
+    t = manual()
+    assert t.refused("reshuffle_by_hand", SUPERVISOR, batch="A").clause == "13:69F-2.5(a)"
+    assert t.refused("reshuffle_by_hand", batch="A").clause == "13:69F-2.5(a)"
+    t.tap("bets_closed", boxes="1")
+    assert t.refused("reshuffle_by_hand", SUPERVISOR, batch="A").clause == "13:69F-2.15(f)"
+
+
+@pytest.mark.rule("R-42", "R-39")
+def test_a_wrong_argument_is_refused_by_the_clause_it_belongs_to() -> None:
+    t = Table(table_rules(settle_first=True, wagers=("match-the-dealer",), match=MatchTerms(4, 11)))
+    t.open_to_shoe()
+    for said in ({"device": "foo"}, {"device": "shoe", "result": "bad"}, {"result": "faulty"}):
+        refusal = t.refused("inspect", SUPERVISOR, **said)
+        assert (refusal.code, refusal.clause) == ("bad_argument", "13:69E-1.10")
+    refusal = t.refused("bets_closed", boxes="1", match="9")
+    assert (refusal.code, refusal.clause) == ("bad_argument", "13:69F-2.23(c)")
+    assert t.refused("bets_closed", boxes="9").clause == "13:69F-2.6"
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("settled", "round_settled"), ("void", "void_round"), ("take", "take_in_hand"), ("hitt", "hit")],
+)
+def test_the_tap_that_is_meant_is_one_that_the_word_is_a_part_of_or_is_spelt_alike(
+    word: str, meant: str
+) -> None:
+    bench = Bench()
+    bench.service.start("00")
+    (reply,) = bench.give(tap(word))
+    assert reply.refusal is not None
+    assert reply.refusal.why == f"there is no operator event {word!r}; did you mean {meant}?"
+    (reply,) = bench.give(tap("frobnicate"))
+    assert reply.refusal is not None
+    assert reply.refusal.why == "there is no operator event 'frobnicate'"
+
+
+# --- the one-deck games ---
+
+
+@pytest.mark.rule("R-31")
+def test_a_round_is_void_for_cards_found_face_up_only_where_one_was() -> None:
+    poker = alone()
+    poker.deal("1")
+    refusal = poker.refused("void_round", SUPERVISOR, reason="face_up")
+    assert (refusal.code, refusal.clause) == ("no_card_face_up", "13:69F-20.12")
+    poker.tap("void_round", SUPERVISOR, reason="misdeal")
+    poker = alone()
+    poker.tap("bets_closed", boxes="1")
+    poker.draw(face_up=True)
+    poker.tap("void_round", SUPERVISOR, reason="face_up")
+
+
+@pytest.mark.rule("R-32", "R-53")
+def test_nobody_draws_in_error_where_the_shoe_lets_out_whole_stacks() -> None:
+    poker = alone(stacks=True)
+    poker.deal("1")
+    for burned in (False, True):
+        refusal = poker.refused("drawn_in_error", exposed=True, burned=burned)
+        assert (refusal.code, refusal.clause) == ("deals_in_stacks", "13:69F-20.12")
 
 
 # --- arguments ---

@@ -89,7 +89,7 @@ def test_the_set_comes_out_of_the_shuffler_into_the_hand_and_never_into_a_shoe()
     assert (refusal.code, refusal.clause, refusal.expected) == (
         "no_shoe",
         "13:69F-2.6A(b)",
-        ("take_in_hand",),
+        ("take_in_hand batch=A",),
     )
     assert t.refused("take_in_hand", batch="B").code == "batch_not_in_hand"
     t.tap("take_in_hand", batch="A")

@@ -52,17 +52,16 @@ def test_the_proved_batch_is_dealt_from_where_it_lies_without_cut_cutting_card_o
 
 @pytest.mark.rule("R-11")
 @pytest.mark.parametrize(
-    "event", ["shuffle_now", "bart_carter", "reshuffle_by_hand", "take_from_shuffler", "shuffle_demanded"]
+    "event",
+    [
+        *("shuffle_now", "bart_carter", "reshuffle_by_hand", "take_from_shuffler", "shuffle_demanded"),
+        *("offer_cut", "cut", "recut", "insert_cutting_card", "load_shoe", "burn", "cutting_card_at"),
+    ],
 )
 def test_what_the_machine_stands_for_is_refused_in_its_words(table: ContinuousTable, event: str) -> None:
     refused = table.refused(event)
     assert (refused.code, refused.clause) == ("continuous", "13:69F-2.21")
     assert event not in {shown.split()[0] for shown in expected(table.rules, table.state)}
-
-
-def test_the_cutting_card_of_another_table_is_none_here(table: ContinuousTable) -> None:
-    table.deal()
-    assert table.refused("cutting_card_at", box="dealer").code == "no_cutting_card"
 
 
 def test_another_dealer_burns_no_card(table: ContinuousTable) -> None:
