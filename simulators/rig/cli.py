@@ -40,7 +40,7 @@ def demo(
 ) -> None:
     """Play shoes on simulated machines: real pseudo-terminals, a real daemon, a simulated dealer."""
     from simulators.rig import demo as play
-    from simulators.rig.live import ended_by_signals
+    from simulators.rig.signals import ended_by_signals
 
     times = _speed(speed)
     table = play.TABLE if config is None else config.read_text()
@@ -101,7 +101,7 @@ def sim(
 
     from simulators.hosts.line import Line
     from simulators.rig import sim as device_sim
-    from simulators.rig.live import ended_by_signals
+    from simulators.rig.signals import ended_by_signals
 
     if list_faults:
         _list_faults(device, as_json=as_json)
@@ -162,7 +162,7 @@ def replay(
     """
     from simulators.rig import replay as tape
     from simulators.rig import sim as device_sim
-    from simulators.rig.live import ended_by_signals
+    from simulators.rig.signals import ended_by_signals
 
     times = _speed(speed, tape.SLOWEST)
     if listen.startswith("usb:"):

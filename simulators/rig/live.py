@@ -13,13 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from controller.signals import told_of_signals
 from controller.table.profiles import TableRules
 from firmware_bridge.clock import SystemClock
 from simulators.hosts.pty_host import PtyHost
@@ -33,10 +31,6 @@ READY_S = 20.0
 STOP_S = 15.0
 STALLED_S = 20.0
 """Real seconds: for the daemon to come up, to stop, and for the next fact when one is due."""
-STRIKE = signal.SIGUSR1
-"""What ends the main thread's wait: a signal of its own."""
-STRIKE_S = 0.05
-"""How often a thread that did not see a signal is struck again, seconds."""
 RUN = child.code("controller.cli.app", "main", child.ENDED)
 """The `cutcard` command."""
 
@@ -365,34 +359,3 @@ class Live:
             self._selector.unregister(self._connection.sock)
             self._connection.sock.close()
             self._connection = None
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end this process as Ctrl-C does, so that everything is cleaned up.
-
-    KeyboardInterrupt is raised once. A signal that comes just before a wait does not end it, so the thread
-    that is told of signals strikes again until the main thread has seen one.
-    """
-    main, seen, pause = threading.get_ident(), False, threading.Event()
-
-    def end(*_: object) -> None:
-        nonlocal seen
-        if not seen:
-            seen = True
-            raise KeyboardInterrupt
-
-    def strike(_: signal.Signals) -> None:
-        while not seen:
-            signal.pthread_kill(main, STRIKE)
-            pause.wait(STRIKE_S)
-
-    before = signal.signal(STRIKE, end)
-    try:
-        with told_of_signals(strike):
-            try:
-                yield
-            finally:
-                seen = True
-    finally:
-        signal.signal(STRIKE, before)

@@ -32,7 +32,7 @@ from simulators.models.shoe import Shoe
 from simulators.models.shuffler import SECONDS_PER_DECK, BatchShuffler
 from simulators.models.stack_shoe import StackShoe
 from simulators.models.verifier import Verifier, programs
-from simulators.rig.live import STRIKE
+from simulators.rig.signals import STRIKE
 from simulators.wire.angel_eye import AngelEye
 from simulators.wire.barcode_hid import BarcodeReader
 from simulators.wire.bee_tek import BeeTek

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from controller.signals import WANTED, told_of_signals
-from simulators.rig.live import ended_by_signals
+from simulators.rig.signals import ended_by_signals
 
 
 @pytest.mark.parametrize("number", WANTED, ids=str)

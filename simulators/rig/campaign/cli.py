@@ -49,8 +49,8 @@ def campaign(
     from simulators.rig.campaign import kept, plan, run
     from simulators.rig.campaign.journals import MachineFailed, journals
     from simulators.rig.campaign.workers import play
-    from simulators.rig.live import ended_by_signals
     from simulators.rig.progress import Progress
+    from simulators.rig.signals import ended_by_signals
 
     count = SHOES if shoes is None else _number("--shoes", shoes, MOST_SHOES)
     processes = _cores() if workers is None else _number("--workers", workers, MOST_WORKERS)

@@ -185,7 +185,7 @@ class Table:
         if self._springs("crash_after_commit"):
             raise Gone(power=self._random.choice((None, self._random.uniform(*OFF_S))))
 
-    def _command(self, device: str, send: Callable[[], None], name: str) -> None:
+    def commanded(self, device: str, name: str, send: Callable[[], None]) -> None:
         """The daemon sends a command."""
         self._director.command(name)
         if self._springs("crash_before_send"):
@@ -327,7 +327,7 @@ class _Watched:
 
     def command(self, call_id: str, name: str, args: Mapping[str, Any]) -> None:
         self._table.judge.acts(self._name, int(call_id.removeprefix("C")))
-        self._table._command(self._name, lambda: self._port.command(call_id, name, args), name)  # noqa: SLF001
+        self._table.commanded(self._name, name, lambda: self._port.command(call_id, name, args))
 
     def ack(self, n: int) -> None:
         if n > self._table.world.service.state.device(self._name).n:
