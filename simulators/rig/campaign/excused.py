@@ -9,7 +9,7 @@ from math import inf
 from controller.record import Entry
 from simulators.faults import FAULTS
 from simulators.models.cards import Card
-from simulators.rig.campaign.excuses import COUNTED, EXCUSES, TABLE, Excuse
+from simulators.rig.campaign.excuses import ADMITS_LOSS, COUNTED, EXCUSES, TABLE, Excuse
 from simulators.rig.campaign.slips import SLIPS
 from simulators.rig.felt import BEE_TEK
 from simulators.rig.stepped import Stepped
@@ -35,6 +35,8 @@ class Excused:
         kind, data = entry.fact.kind, entry.fact.data
         if kind == "fault_latched":
             self._latched_at[data["code"]] = entry.seq
+            if data["code"] in ADMITS_LOSS:
+                self._hidden_at = entry.seq
         elif kind in COUNTED and (batch := data.get("batch")) is not None:
             self._counted.append((entry.seq, kind, batch))
 

@@ -12,10 +12,8 @@ from simulators.rig.steps import Script, Tap
 
 def _early_card(at: Scene) -> Script:
     """R-32: it is used as the next card."""
-    item = at.felt.draw_early()
+    at.felt.draw_early()
     yield None
-    if isinstance(item, CuttingCard):
-        yield from at.dealer.acts.say_where("dealer")
 
 
 def _extra_card_drawn(at: Scene) -> Script:
@@ -35,10 +33,13 @@ def _next_is_up(at: Scene) -> Script:
     yield None
 
 
+def _card_is_next(at: Scene) -> bool:
+    return isinstance(next(iter(at.felt.shoe.contents()), None), Card)
+
+
 def _may_turn(at: Scene) -> bool:
-    first = next(iter(at.felt.shoe.contents()), None)
     dealt = at.view.phase in ("dealing", "playing", "hole_card")
-    return dealt and isinstance(first, Card) and not at.rules.continuous and not at.rules.stacks
+    return dealt and _card_is_next(at) and not at.rules.continuous and not at.rules.stacks
 
 
 def _misdeal(at: Scene) -> Script:
@@ -92,7 +93,7 @@ def _skipped_box(at: Scene) -> Script:
 DEALT: Mapping[str, Slip] = {
     "drawn_too_early": Slip(
         "a card is drawn before the bets are closed",
-        lambda at: at.event == "bets_closed" and shoe_counts(at) and not at.felt.shoe.empty,
+        lambda at: at.event == "bets_closed" and shoe_counts(at) and _card_is_next(at),
         _early_card, ("card_out_of_turn",),
     ),
     "extra_card_drawn": Slip(
