@@ -22,7 +22,7 @@ from controller.config_devices import named
 from controller.config_file import Batch, Cards, Device, File, Rules, Table, read
 from controller.table import eligibility, modes
 from controller.table.blackjack import Ties
-from controller.table.eligibility import DeckFloor, Problem
+from controller.table.eligibility import MOST_DECKS, DeckFloor, Problem
 from controller.table.modes import Asked, Mode
 from controller.table.profiles import (
     BatchRules,
@@ -35,7 +35,7 @@ from controller.table.profiles import (
 )
 from controller.table.round import LAST_CUTTERS
 from devices.base import DriverSpec
-from devices.events import Sense
+from devices.events import DECK, Sense
 from firmware_bridge.identity import Identity
 
 RUNTIME_DIR = Path("/run/cutcard")
@@ -121,7 +121,7 @@ def _judge(file: File) -> tuple[Config | None, list[Problem]]:
     mode = modes.MODES.get((file.table.profile, file.table.mode), modes.Mode())
     terms, wager_problems = config_wagers.match(file.wagers, file.table.wagers, counts, file.rules.deck_floor)
     problems = [
-        *_table(file.table),
+        *_table(file.table, next((n for n in counts if n and n > 0), MOST_DECKS)),
         *wager_problems,
         *_rules(file.rules),
         *_cards(file.cards, mode, double_shoe=asked.double),
@@ -219,7 +219,7 @@ def _one_of(
     return [Problem(f"there is no {what} {value!r}; {hint}", key=key)]
 
 
-def _table(table: Table) -> Iterator[Problem]:
+def _table(table: Table, decks: int) -> Iterator[Problem]:
     yield from named("table.id", table.id, 'the name of the table, e.g. "BJ-07"')
     yield from _one_of("table.profile", table.profile, modes.PROFILES, "profile")
     yield from _one_of("table.mode", table.mode, modes.NAMES, "mode")
@@ -235,8 +235,11 @@ def _table(table: Table) -> Iterator[Problem]:
     yield from _one_of("table.ties", table.ties, [option.value for option in Ties], "tie option")
     cards_down = [card.value for card in CardDown]
     yield from _one_of("table.player_card_down", table.player_card_down, cards_down, "card")
-    if not 0 <= table.cutting_card_tolerance <= 26:
-        text = f'{table.cutting_card_tolerance} cards: "approximately one quarter" leaves 0 to 26'
+    size = decks * len(DECK)
+    most = min(26, size // 8)
+    if not 0 <= table.cutting_card_tolerance <= most:
+        told = f'{table.cutting_card_tolerance} cards: "approximately one quarter" of {size}'
+        text = f"{told} leaves 0 to {most}"
         yield Problem(text, "13:69F-2.5(d)", "table.cutting_card_tolerance")
 
 

@@ -44,7 +44,7 @@ def boxes(rules: TableRules, args: Args, name: str = "boxes") -> tuple[int, ...]
     value = args.get(name, "")
     parts = value if isinstance(value, list) else str(value).split(",")
     try:
-        numbers = sorted(number(text) for p in parts if (text := str(p).strip()))
+        numbers = sorted(number(str(p).strip()) for p in parts if value)
     except ValueError:
         raise ValueError(f"{name}={value} is not a list such as 1,2,5") from None
     if not numbers:

@@ -15,7 +15,7 @@ from controller.table.changes import move, move_all, with_shoe
 from controller.table.inputs import OperatorEvent, Refusal
 from controller.table.phases import Phase
 from controller.table.profiles import TableRules
-from controller.table.round import box
+from controller.table.round import DEALER, HOLE
 from controller.table.state import Place, TableState
 from firmware_bridge.frozen import replace
 
@@ -31,12 +31,14 @@ def _judge_burn(rules: TableRules, state: TableState, tap: OperatorEvent) -> Jud
         return {"batch": state.batch_in_use.id, "moved": min(1, state.batch_in_use.at(Place.SHOE))}
     if state.phase is Phase.RESHUFFLE_BURN:
         return Refusal("unexpected", "the shoe itself tells the card that is burned: draw it")
+    if state.burning:
+        return Refusal("already_known", "the burn was told: draw the card")
     return {}
 
 
 def _burned(state: TableState, data: Data) -> TableState:
     if "moved" not in data:
-        return state
+        return replace(state, burning=True)
     return replace(move(state, data["batch"], data["moved"], Place.SHOE, Place.RACK), dry_in=None)
 
 
@@ -55,10 +57,19 @@ def round_cards(rules: TableRules, state: TableState, given: Args) -> dict[str, 
         return {"cards": len(round_.order), "taken": min(len(round_.order), most) - laid}  # nobody plays on
     if "cards" not in given:
         return {"cards": None, "taken": 0}
-    cards = args.whole(given, "cards")
-    if not laid <= cards <= most:
-        raise ValueError(f"cards is how many cards lie on the layout, {laid} to {most}")
+    cards, least = args.whole(given, "cards"), laid or _least(state)
+    if most < least:
+        why = f"this round took {least} cards or more, and {most} are known to be left"
+        raise ValueError(f"{why}: leave cards out, or shuffle the rack first (`reshuffle_by_hand`)")
+    if not least <= cards <= most:
+        raise ValueError(f"cards is how many cards this round took, {least} to {most}")
     return {"cards": cards, "taken": cards - laid}
+
+
+def _least(state: TableState) -> int:
+    """Two cards for the dealer and each box that was dealt in; a card that was left out comes later."""
+    assert state.round is not None
+    return 2 * len({*state.round.order} - {DEALER, HOLE}) + 2
 
 
 def settled(state: TableState, data: Data) -> TableState:
@@ -97,10 +108,6 @@ def drawn_in_error(state: TableState, *, exposed: bool, burned: bool) -> dict[st
 
 def drawn(state: TableState, data: Data) -> TableState:
     return move(state, data["batch"], data["taken"], Place.SHOE, Place.RACK)
-
-
-def box_skipped(number: int, had: int) -> dict[str, Any]:
-    return {"box": box(number), "had": had}
 
 
 def _judge_face_up(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

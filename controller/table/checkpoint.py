@@ -82,6 +82,7 @@ def restore(plain: Mapping[str, Any]) -> TableState:
                     "insured": tuple(round_.get("insured", ())),
                     "match": tuple(round_.get("match", ())),
                     "cash": tuple(Cash(**c) for c in round_.get("cash", ())),
+                    "left_out": tuple(round_.get("left_out", ())),
                 }
             ),
             "last_boxes": tuple(plain["last_boxes"]),

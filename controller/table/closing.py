@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from controller.table import args, continuous
+from controller.table import args, by_eye, continuous
 from controller.table.args import Apply, Args, Judge, Judged
+from controller.table.by_hand import NIGHT_DISCARDS
 from controller.table.cards import count_of
 from controller.table.changes import move, move_all, with_batch, with_shoe, with_shuffler
 from controller.table.draft import Draft
+from controller.table.faults import Blocks
 from controller.table.inputs import OperatorEvent, Refusal, Role
-from controller.table.phases import Phase
+from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import TableRules
 from controller.table.state import Closing, Ending, Place, TableState
 from devices.events import Sense
@@ -30,9 +32,22 @@ ENDS = (Phase.BETWEEN_ROUNDS, Phase.RACK_FULL, Phase.IDLE, Phase.CLOSING)
 
 def _judge_idle(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """Not while the stored batch is on its way out: what follows is decided with it in hand."""
+    if rests := discards_rest(rules, state):
+        return rests
     if state.shuffler.letting_out:
         return Refusal("shuffler_busy", "the shuffler is letting the batch out", "13:69F-2.2(d)3")
     return {}
+
+
+def discards_rest(rules: TableRules, state: TableState) -> Refusal | None:
+    """Why nobody ends the shoe or deck of a casino night: cards are left, and nothing is wrong with them."""
+    if not rules.night or state.shoe.batch is None:
+        return None
+    broken = state.batch_in_use.unfit or any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in state.faults)
+    if broken or (state.phase not in IN_ROUND and by_eye.all_out(state)):
+        return None
+    why = "discards rest until every card of the shoe or deck is dealt"
+    return Refusal("shoe_not_empty", why, NIGHT_DISCARDS)
 
 
 def _idle(state: TableState, data: Mapping[str, Any]) -> TableState:

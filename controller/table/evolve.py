@@ -77,7 +77,7 @@ def evolve(state: TableState, fact: Fact) -> TableState:
         kept = list(state.keys.items())[-(KEYS_KEPT - 1) :]
         state = replace(state, keys={**dict(kept), data["key"]: seq})
     if "moves" in data:
-        state = replace(state, phase=Phase(data["moves"][1]))
+        state = replace(state, phase=Phase(data["moves"][1]), burning=False)
     return state
 
 

@@ -54,6 +54,13 @@ def _told_already(card: str, clause: str = "13:69F-2.15(e)") -> Refusal:
     return Refusal("told_already", f"it is known that {card} was left out", clause)
 
 
+def _not_begun(state: TableState) -> Refusal | None:
+    """Why no card of the deal can have been left out: none was dealt yet."""
+    if state.phase is not Phase.ROUND_BURN:
+        return None
+    return Refusal("not_skipped", "no card of this round is dealt yet: the first one is burned")
+
+
 def _without_last(order: Iterable[str], place: str) -> list[str]:
     left = list(order)
     left.reverse()
@@ -64,32 +71,34 @@ def _without_last(order: Iterable[str], place: str) -> list[str]:
 
 def _judge_dealer_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     round_ = _round(state)
-    if misdeal := stub.misdeal(rules):
-        return misdeal
+    if wrong := stub.misdeal(rules) or _not_begun(state):
+        return wrong
     match tap.args.get("card"):
         case "first":
-            if DEALER not in round_.order:
+            if DEALER not in round_.order or DEALER in round_.left_out:
                 return _told_already("the dealer's first card")
             if rules.by_eye:
-                return {"missed": "first"}
+                return {"missed": "first", "left_out": DEALER}
             players = [place for place in round_.order if place not in (DEALER, HOLE)]
-            return {"missed": "first", "order": _late(players, DEALER, round_.placed)}
+            late = _late(players, DEALER, round_.placed)
+            return {"missed": "first", "left_out": DEALER, "order": late}
         case "second":
-            if HOLE not in round_.order:
+            if HOLE not in round_.order or HOLE in round_.left_out:
                 return _told_already("the dealer's second card")
             if state.phase not in (Phase.HOLE_CARD, Phase.PLAYING):
                 why = "the dealer's second card is not due yet: finish the players' cards first"
                 return Refusal("not_skipped", why, "13:69F-2.15(e)")
             if rules.by_eye:
-                return {"missed": "second"}
-            return {"missed": "second", "order": _without_last(round_.order, HOLE), "owed": True}
+                return {"missed": "second", "left_out": HOLE}
+            left = _without_last(round_.order, HOLE)
+            return {"missed": "second", "left_out": HOLE, "order": left, "owed": True}
     raise ValueError("card=first or card=second is missing: which of the dealer's cards was not dealt")
 
 
 def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     round_ = _round(state)
-    if misdeal := stub.misdeal(rules):
-        return misdeal
+    if wrong := stub.misdeal(rules) or _not_begun(state):
+        return wrong
     if "box" not in tap.args:
         raise ValueError("box=NUMBER is missing")
     number, had = args.whole(tap.args, "box"), args.whole(tap.args, "cards")
@@ -98,27 +107,30 @@ def _judge_box_skipped(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("no_wager_there", f"there is no wager on {place} in this round")
     if had not in (0, 1):
         raise ValueError("cards=0 or cards=1: how many cards the box got")
-    if rules.by_eye:
-        return {"box": place, "had": had}
-    if round_.order.count(place) < 2:
+    if round_.order.count(place) < 2 or place in round_.left_out:
         return _told_already(f"a card of {place}", "13:69F-2.15(g)")
-    if round_.order[-1] != HOLE:
+    told: Data = {"box": place, "had": had, "left_out": place}
+    if rules.by_eye and had:
+        return {**told}
+    if round_.order[-1] != HOLE and not rules.by_eye:
         why = "the dealer's second card was left out before: play on, or a supervisor voids the round"
         return Refusal("dealer_skipped_before", why, "13:69F-2.15(g)", ("void_round reason=misdeal",))
     if had:
         others = _without_last(_without_last(round_.order, HOLE), place)
-        return {"box": place, "had": 1, "order": _late(others, place, round_.placed)}
+        return {**told, "order": _late(others, place, round_.placed)}
     order = [other for other in round_.order if other != place]
     if not any(other.startswith("box") for other in order):
         return Refusal("only_box", "no other hand is left to play: the round is void", "13:69F-2.15(g)")
-    return {"box": place, "had": 0, "order": order}
+    return {**told, "order": order}
 
 
 def _reordered(state: TableState, data: Data) -> TableState:
     """The cards lie where they lie: only what the table calls their places changes, and may hide one."""
-    if "order" not in data:
-        return state
     round_, unseen = _round(state), dict(state.shoe.unseen)
+    if "left_out" in data:
+        round_ = replace(round_, left_out=(*round_.left_out, data["left_out"]))
+    if "order" not in data:
+        return replace(state, round=round_)
     order, cards, index = tuple(data["order"]), [], 0
     for dealt in round_.cards:
         if dealt.to != BURNED:
@@ -149,6 +161,9 @@ def _judge_drawn_in_error(rules: TableRules, state: TableState, tap: OperatorEve
         why = "a card that nobody called for and its player refuses is dead; one that is kept needs no tap"
         again = ("drawn_in_error exposed=true burned=true",)
         return Refusal("card_is_dead", why, "13:47-20.22(e)", again)
+    if rules.by_eye and state.phase is Phase.ROUND_BURN:
+        why = "no card of this round is dealt yet: the next one is burned in any case"
+        return Refusal("no_card_drawn", why, "13:69F-2.15(b)")
     if rules.by_eye:
         return by_eye.drawn_in_error(state, exposed=exposed, burned=burned)
     cards = _round(state).cards

@@ -28,7 +28,7 @@ from controller.table import (
 )
 from controller.table.args import Judge, Judged
 from controller.table.cards import count_of
-from controller.table.faults import FAULTS, Blocks
+from controller.table.faults import FAULTS
 from controller.table.inputs import OperatorEvent, Refusal, Role
 from controller.table.phases import IN_ROUND, Phase
 from controller.table.profiles import CardDown, TableRules
@@ -124,15 +124,9 @@ def _judge_shuffle_now(rules: TableRules, state: TableState, tap: OperatorEvent)
         return Refusal("not_allowed", "a supervisor ends a shoe before its time", "13:69F-2.5(a)")
     if state.shoe.closing is Closing.THIS_ROUND or (rules.per_round and state.phase in IN_ROUND):
         return Refusal("already_ending", "the shoe ends with this round anyway", "13:69F-2.5(a)")
-    broken = any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in state.faults) or _unfit_in_shoe(state)
-    if rules.night and not broken and not dealt_out:
-        why = "discards rest until every card of the shoe or deck is dealt"
-        return Refusal("shoe_not_empty", why, "13:47-20.22(g)6")
-    return {"when": "after this round" if state.phase in IN_ROUND else "now"}
-
-
-def _unfit_in_shoe(state: TableState) -> bool:
-    return state.shoe.batch is not None and state.batches[state.shoe.batch].unfit is not None
+    return closing.discards_rest(rules, state) or {
+        "when": "after this round" if state.phase in IN_ROUND else "now"
+    }
 
 
 def _judge_collect(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:

@@ -211,7 +211,8 @@ class Round:
     `peeks` counts the uses of the hole-card reader, `down` is which card of each player lies face down;
     `natural` is what the reader said of the dealer's hand in its turn. `hands` are followed from the first
     tap of one on, `insured` are boxes, and `match` those with a match-the-dealer wager; `cash` are such
-    wagers by word. `dealer_hands` counts the hands of the dealer that were settled before the last (2.18).
+    wagers by word. `dealer_hands` counts the hands of the dealer that were settled before the last (2.18);
+    `left_out` are the places of which it was told that a card was left out.
     """
 
     number: int
@@ -227,6 +228,7 @@ class Round:
     match: tuple[int, ...] = ()
     cash: tuple[Cash, ...] = ()
     dealer_hands: int = 0
+    left_out: tuple[str, ...] = ()
 
     @property
     def placed(self) -> int:
@@ -364,7 +366,8 @@ class TableState:
     shoe ran out, while its rack is shuffled (R-35). `no_reader`: dealt without the reader (R-36a).
     `hour`, `day` and `local` are those of the last `inputs.Hour`; `set_back`: hours the clock went back in
     this start of the daemon, and did not come forward again.
-    `settlement` is how the last round ended, if hands were followed.
+    `settlement` is how the last round ended, if hands were followed. `burning`: the dealer told in this phase
+    that a card is burned, and a shoe that counts is still to tell it.
     """
 
     seq: int = 0
@@ -397,6 +400,7 @@ class TableState:
     seals: tuple[str, ...] = ()
     set_back: int = 0
     settlement: Mapping[str, Any] | None = None
+    burning: bool = False
 
     def batch_at(self, place: Place) -> str | None:
         """The id of the one batch that has cards at `place`, if any."""

@@ -237,9 +237,12 @@ def _judge_recut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
 def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     behind, least = args.whole(tap.args, "position"), rules.least_behind_cutting_card
     if not least <= behind < rules.batch_size:
+        why = f"at least {least} of {rules.batch_size} cards must lie behind the cutting card, not {behind}"
+        if behind >= rules.batch_size:
+            why = f"the cutting card goes in among {rules.batch_size} cards: {behind} cannot lie behind it"
         return Refusal(
             "cutting_card_misplaced",
-            f"at least {least} of {rules.batch_size} cards must lie behind the cutting card, not {behind}",
+            why,
             "13:69F-2.5(d)",
             (f"insert_cutting_card position={least}..{rules.batch_size - 1}",),
         )

@@ -10,7 +10,7 @@ import pytest
 from controller.table.inputs import Fact, Hour
 from controller.table.phases import Phase
 from controller.table.profiles import Burn, CardDown, FirstCardPolicy
-from controller.table.rules import awaited
+from controller.table.rules import awaited, expected
 from controller.table.state import Closing, Place, Prep, Shuffled
 from controller.table.view import snapshot
 from devices import events as ev
@@ -396,8 +396,8 @@ def test_a_shoe_that_was_dealt_out_to_its_last_card_is_shuffled_again() -> None:
 @pytest.mark.parametrize("told", [50, None])
 def test_a_deck_that_was_dealt_out_by_hand_is_shuffled_again(told: int | None) -> None:
     t = opened(night_rules())
-    t.told(1)
-    t.told(told - 1 if told else None)
+    t.told(6)
+    t.told(told - 6 if told else None)
     t.tap("shuffle_now", SUPERVISOR)
     t.tap("collect_rack", gauge="full")
     assert (t.state.phase, t.cards()) == (Phase.RACK_FULL, {Place.RACK: 52})
@@ -540,6 +540,10 @@ def test_a_card_nobody_asked_for_is_burned_when_it_is_refused(rules: Any) -> Non
 def test_nobody_plays_and_nothing_need_be_spread() -> None:
     t = opened(night_rules())
     t.told(9)
+    assert "idle" not in expected(t.rules, t.state)
+    refusal = t.refused("idle")
+    assert (refusal.code, refusal.clause) == ("shoe_not_empty", f"{NIGHT}(g)6")
+    t.told(None)
     t.tap("idle")
     t.tap("collect_rack", gauge="full")
     t.tap("resume")

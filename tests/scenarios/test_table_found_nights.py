@@ -40,9 +40,9 @@ def test_law_7_the_card_that_takes_a_burned_ones_place_lies_face_down_as_that_di
 @pytest.mark.parametrize("told", [50, None])
 def test_the_dealer_shuffles_a_deck_that_was_dealt_out(told: int | None) -> None:
     t = opened(night_rules())
-    t.told(1)
+    t.told(6)
     assert t.refused("shuffle_now", DEALER).code == "not_allowed"
-    t.told(told - 1 if told else None)
+    t.told(told - 6 if told else None)
     t.tap("shuffle_now", DEALER)
     assert t.state.phase is Phase.SHOE_END
 

@@ -191,7 +191,7 @@ def test_told_cards_go_from_the_hand_to_the_rack() -> None:
     assert t.cards() == {Place.SHOE: 40, Place.RACK: 12}
     assert snapshot(t.rules, t.state)["shoe"]["left"] == 40
     t.tap("bets_closed", boxes="1")
-    assert "0 to 40" in t.refused("round_settled", cards=41).why
+    assert "4 to 40" in t.refused("round_settled", cards=41).why
     assert "cards=x" in t.refused("round_settled", cards="x").why
     t.tap("round_settled", cards=40)
     assert t.cards() == {Place.RACK: 52}

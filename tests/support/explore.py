@@ -150,12 +150,14 @@ def key(state: TableState, room: Room, *, again: bool = False) -> tuple[Any, ...
         ),
         round_
         and (round_.boxes, _dealt(round_.cards, state), round_.order, round_.owed, min(round_.peeks, 2)),
+        round_ and round_.left_out,
         round_ and round_.natural,
         round_ and round_.hands and (round_.hands, round_.insured, _shown(round_.cards)),
         (
             state.manual,
             state.ending,
             state.dry_in,
+            state.burning,
             state.no_reader,
             state.empty,
             state.day,

@@ -284,6 +284,7 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             room = _round_over(rules, before, room._replace(dry=False))
             return room._replace(stub=None) if unknown else room
         case "idle" | "close":
+            check(tap.event == "close" or not _rests(rules, before, room), "R-79: discards rest")
             return room._replace(rounds_left=0)
         case "bart_carter":
             check(rules.shoe is not None, "R-10: nothing goes back into a hand")
@@ -390,11 +391,7 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
             left = room.to_be_left(rules, before.round.order if before.round else ())
             return _stub_judged(before, found.states[-1], left, room)
         case "shuffle_now":
-            left = before.batches[room.shoe or ""].at(Place.SHOE)
-            rests = rules.night and left and not before.shoe.untold and not before.shoe.empty
-            stopped = any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in before.faults)
-            stopped = stopped or before.batches[room.shoe or ""].unfit
-            check(not rests or stopped, "R-79: discards rest until every card is dealt")
+            check(not _rests(rules, before, room), "R-79: discards rest until every card is dealt")
             return room._replace(rounds_left=0, by_choice=True)
         case "collect_rack":
             check(not room.in_round, "M6: no swap inside a round")
@@ -403,6 +400,15 @@ def _tap(rules: TableRules, before: TableState, tap: OperatorEvent, found: Decis
         case _:
             pass
     return room
+
+
+def _rests(rules: TableRules, before: TableState, room: Room) -> bool:
+    """Whether cards of a casino night are left to deal, and nothing is wrong with them (R-79)."""
+    if not rules.night or room.shoe is None or before.shoe.untold or before.shoe.empty:
+        return False
+    held, faults = before.batches[room.shoe], before.faults
+    stopped = held.unfit or any(f.blocks in (Blocks.NOW, Blocks.ROUND) for f in faults)
+    return bool(held.at(Place.SHOE)) and not stopped
 
 
 def _may_look(before: TableState, room: Room) -> bool:

@@ -278,8 +278,9 @@ class FullSize:
         if cut:
             self.tap("cutting_card_at", box="dealer")
         self.cards(extra)
+        cards = 2 * len(boxes.split(",")) + 2 + extra
         told = self.rules.by_eye and self.random.random() < 0.7
-        _ = (told and self.tap("round_settled", cards=2 + extra)) or self.tap("round_settled")
+        _ = (told and self.tap("round_settled", cards=cards)) or self.tap("round_settled")
 
     def burn(self) -> None:
         if self.rules.by_eye:

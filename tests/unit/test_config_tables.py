@@ -669,3 +669,12 @@ def test_a_file_that_is_not_there_is_the_systems_error(tmp_path: Path) -> None:
     bad.write_bytes(changed(cards__decks_per_batch=7))
     with pytest.raises(config.ConfigInvalid, match=r"bad.toml: .*\[13:69F-2.2\(a\)4\]"):
         config.load(bad)
+
+
+@pytest.mark.rule("R-16", "13:69F-2.5(d)")
+@pytest.mark.parametrize(("decks", "most"), [(1, 6), (2, 13), (4, 26), (8, 26)])
+def test_about_a_quarter_is_never_less_than_half_of_it(decks, most):
+    problem = f'"approximately one quarter" of {decks * 52} leaves 0 to {most}'
+    for tolerance, wrong in ((most, False), (most + 1, True), (-1, True)):
+        told = lines(cards__decks_per_batch=decks, table__cutting_card_tolerance=tolerance)
+        assert any(problem in line for line in told) is wrong

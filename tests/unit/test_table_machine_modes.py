@@ -127,6 +127,11 @@ def night_with_machines() -> Hand:
     t.complete()
     t.take()
     t.load()
+    t.tap("bets_closed", boxes="1")
+    while t.stack:
+        t.draw()
+    t.event(ev.ShoeEmpty)
+    t.tap("round_settled")
     end_by_hand(t)
     return t
 
