@@ -58,19 +58,20 @@ class Draft:
     def latch(self, code: str, cause: str, *, batch: str | None = None, device: str | None = None) -> None:
         """Latch a fault unless the same one is latched already: the first cause is kept (law 6).
 
-        An alarm whose cause was gone is raised anew. What puts a batch out of play is told again: only a
-        batch that comes after that is free of it, and one that came before becomes unfit as well.
+        An alarm whose cause was gone, and that nobody acknowledged, is raised again under its number. What
+        puts a batch out of play is told again: only a batch that comes after that is free of it, and one that
+        came before becomes unfit as well.
         """
-        kind, which = FAULTS[code], (code, batch, device, None)
-        known = [f for f in self.state.faults if (f.code, f.batch, f.device, f.gone) == which]
-        if known:
+        kind, which = FAULTS[code], (code, batch, device)
+        known = next((f for f in self.state.faults if (f.code, f.batch, f.device) == which), None)
+        if known is not None and known.gone is None:
             if kind.unfit and batch is not None:
-                self.add("fault_again", {"fault": known[0].id, "cause": cause, "unfit": batch, "code": code})
+                self.add("fault_again", {"fault": known.id, "cause": cause, "unfit": batch, "code": code})
             return
         self.add(
             "fault_latched",
             {
-                "fault": f"F{self.next_seq}",
+                "fault": f"F{self.next_seq}" if known is None else known.id,
                 "code": code,
                 "blocks": kind.blocks.value,
                 "cause": cause,

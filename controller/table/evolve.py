@@ -163,9 +163,13 @@ def _fault_latched(state: TableState, data: Data) -> TableState:
         batch=data["batch"],
         device=data["device"],
     )
-    same = (fault.code, fault.batch, fault.device)
-    others = (f for f in state.faults if f.gone is None or (f.code, f.batch, f.device) != same)
-    state = replace(state, faults=(*others, fault))
+    unseen = next((f for f in state.faults if f.id == fault.id), None)
+    if unseen is None:
+        faults = (*state.faults, fault)
+    else:  # an alarm that came and went before
+        back = replace(fault, since=unseen.since)
+        faults = tuple(back if f is unseen else f for f in state.faults)
+    state = replace(state, faults=faults)
     return _unfit(state, data["batch"], data["code"]) if data["unfit"] else state
 
 

@@ -99,6 +99,8 @@ def _irregular(
         return "cards were drawn against a natural of the dealer"
     if natural and any(_cut_off(hand, faces) for hand, faces in played):
         return CUT_OFF
+    if why := _not_open(rules, round_, played):
+        return why
     for hand, faces in played:
         over = len(faces) >= hand.wants and (bool(hand.end) or bj.score(faces) >= bj.MOST)
         if not over and (drawn or not natural):
@@ -107,6 +109,30 @@ def _irregular(
     if plays and not natural and not bj.dealer_is_done(house):
         return "the dealer's hand was not played by the rule"
     return None
+
+
+def _not_open(rules: TableRules, round_: Round, played: Sequence[tuple[Hand, list[str]]]) -> str | None:
+    """A play that its cards did not allow. While one of them lay face down, only the player knew."""
+    terms = hands.terms(rules)
+    for hand, faces in played:
+        if why := next(filter(None, (bj.no_card(faces[:n], terms) for n in range(2, len(faces)))), None):
+            return f"{hand.place} took a card too many: {why.why} [{why.clause}]"
+        if hand.end == hands.DOUBLED and (why := bj.no_double(faces[:-1], terms, split=hand.split)):
+            return f"{hand.place} was doubled: {why.why} [{why.clause}]"
+    for number in round_.boxes:
+        of_box = [faces for hand, faces in played if hand.box == number and hand.split]
+        if why := _no_splits(of_box, terms):
+            return f"box {number} was split: {why.why} [{why.clause}]"
+    return None
+
+
+def _no_splits(split: Sequence[list[str]], terms: bj.Terms) -> bj.Why | None:
+    """Why these hands of one box, each with its first card, cannot have come of splits that are open."""
+    firsts = [faces[0] for faces in split if faces]
+    if why := next(filter(None, (bj.no_split([firsts[0], card], terms) for card in firsts[1:])), None):
+        return why
+    again = len(split) > 2 or any(len(faces) > 2 for faces in split)
+    return bj.no_split(firsts[:2], terms, split=True) if firsts and again and terms.aces_take_one else None
 
 
 def _cut_off(hand: Hand, faces: list[str]) -> bool:

@@ -335,7 +335,8 @@ class Fault:
     """A latched fault; its id is F and the number of the fact that latched it, `since`.
 
     `again` is the last fact that found the same cause once more. An alarm is one that blocks nothing: `gone`
-    is the fact with which its cause went; it is kept until somebody acknowledged it (ISA-18.2).
+    is the fact with which its cause went; it is kept until somebody acknowledged it (ISA-18.2), also when the
+    cause comes back meanwhile.
     """
 
     id: str

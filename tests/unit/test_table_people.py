@@ -62,19 +62,29 @@ def test_an_alarm_whose_cause_went_stays_until_somebody_saw_it() -> None:
     assert stages(t) == {}
 
 
-def test_a_cause_that_comes_back_raises_the_alarm_anew() -> None:
+def test_a_cause_that_comes_back_is_a_new_alarm_once_the_old_one_was_acknowledged() -> None:
     t = playing()
     first = down(t)
     t.tap("acknowledge", alarm=first)
+    assert down(t) == first, "acknowledged and still there is not raised again"
+    back(t)
     second = down(t)
-    assert second == first, "acknowledged and still there is not raised again"
+    assert second != first
+    assert stages(t) == {second: "raised"}
+
+
+def test_an_alarm_that_nobody_acknowledged_is_the_same_one_when_its_cause_comes_back() -> None:
+    t = playing()
+    alarm = down(t)
+    since = t.state.faults[0].since
     back(t)
-    third = down(t)
+    assert down(t) == alarm
+    assert stages(t) == {alarm: "raised"}
+    assert (t.state.faults[0].since, t.state.faults[0].gone) == (since, None)
     back(t)
-    fourth = down(t)
-    assert stages(t) == {fourth: "raised"}
-    assert len({first, third, fourth}) == 3
-    assert t.refused("acknowledge", alarm=third).code == "no_such_alarm"
+    assert stages(t) == {alarm: "gone"}
+    t.tap("acknowledge", alarm=alarm)
+    assert stages(t) == {}
 
 
 def test_each_device_has_an_alarm_of_its_own() -> None:

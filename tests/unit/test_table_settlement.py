@@ -176,7 +176,7 @@ def test_of_a_hand_with_a_card_face_down_the_player_knows_what_it_may():
     t.tap("bets_closed", boxes="1,2")
     assert t.state.round is not None
     t.state = replace(t.state, round=replace(t.state.round, down="first"))
-    t.cards("8S TD 6C 8H 2D TC")
+    t.cards("8S 8D 6C 8H 2D TC")
     assert [card.seen for card in t.state.round.cards] == [False, False, True, True, True, False]
     assert t.no("surrender", box="1") == ("no_surrender", "13:47-20.22(g)10i")
     t.tap("split", box="1")
@@ -192,3 +192,47 @@ def test_of_a_hand_with_a_card_face_down_the_player_knows_what_it_may():
     t.tap("round_settled")
     assert t.won == {"box 2": "win 1 to 1", "box 1/2": "push", "box 1/1": "lose"}
     assert t.settled["dealer"] == {"total": 18, "natural": False}
+
+
+@pytest.mark.rule("13:47-20.22(g)1", "13:47-20.22(g)2", "13:47-20.22(g)3", "13:47-20.22(g)10ii")
+@pytest.mark.parametrize(
+    ("faces", "plays", "why"),
+    [
+        (
+            "8C 9D 6C 8D 8H TC",
+            ["double 1", "5S"],
+            "box 1 was doubled: a double takes a total of 10 or 11, not 16 [13:47-20.22(g)3]",
+        ),
+        (
+            "9C 9D 6C 7C 8H TC",
+            ["split 1", "TS", "stand 1", "TH", "stand 1"],
+            "box 1 was split: only two cards of the same value may be split [13:47-20.22(g)1]",
+        ),
+        (
+            "9C 9D 6C 9H 8H TC",
+            ["split 1", "TS", "stand 1", "8D", "split 1", "7H", "stand 1", "3C", "stand 1"],
+            "box 1 was split: only two cards of the same value may be split [13:47-20.22(g)1]",
+        ),
+        (
+            "AC 9D 6C AH 8H TC",
+            ["split 1", "2S", "hit 1", "8D", "TH", "stand 1"],
+            "box 1 was split: a split ace takes one card and is over [13:47-20.22(g)2]",
+        ),
+        (
+            "AC 9D 6C KH 8H TC",
+            ["hit 1", "5S", "stand 1"],
+            "box 1 took a card too many: a hand of 21 draws no card [13:47-20.22(g)10ii]",
+        ),
+    ],
+)
+def test_a_play_that_the_card_face_down_did_not_allow_is_not_settled(faces, plays, why):
+    t = Played(Ties.PUSH)
+    t.tap("bets_closed", boxes="1,2")
+    assert t.state.round is not None
+    t.state = replace(t.state, round=replace(t.state.round, down="second"))
+    t.cards(faces)
+    for play in [*plays, "stand 2", "5D"]:
+        name, _, number = play.partition(" ")
+        t.tap(name, box=number) if number else t.cards(name)
+    t.tap("round_settled")
+    assert t.settled == {"round": 1, "why": why}

@@ -230,7 +230,7 @@ class TableRules:
     @property
     def least_behind_cutting_card(self) -> int:
         """Cards that must lie behind the cutting card, 13:69F-2.5(d); no figure for casino nights (R-79)."""
-        return 0 if self.night else -(-self.batch_size // 4) - self.cutting_card_tolerance
+        return 0 if self.night else max(1, -(-self.batch_size // 4) - self.cutting_card_tolerance)
 
     def other(self, batch: str) -> str | None:
         """The id of the batch that alternates with `batch`, if there are two."""

@@ -203,7 +203,7 @@ CARDS: tuple[Rule, ...] = (
         journal=("cut", "insert_cutting_card", "load_shoe"),
         switch=Switch(
             "table.cutting_card_tolerance",
-            ("0 cards: a quarter or more", "up to 26 cards short of it: about a quarter"),
+            ("0 cards: a quarter or more", "up to 26 cards, or half a quarter, short of it: about a quarter"),
         ),
         left_out="in part: the mark on the shoe's side is compared by people; the machines' counts and "
         "the rack's gauge prove completeness",
