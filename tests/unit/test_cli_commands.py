@@ -242,6 +242,18 @@ def test_do_and_status(cutcard: Cutcard, at: Path) -> None:
     assert found["allowed_to"]["verify batch=A"] == ["supervisor"]
 
 
+def test_who_has_a_device_asked_is_told_where_to_look(
+    cutcard: Cutcard, at: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = [{"fact": 75, "kind": "start_shuffle"}, {"fact": 76, "kind": "command_issued"}]
+    monkeypatch.setattr(client, "ask", lambda *_: {"ok": True, "facts": facts})
+    told = cutcard("do", "start_shuffle", "--socket", at).out.splitlines()
+    assert told[1:] == [
+        "fact 76  command_issued",
+        "a device was asked: `cutcard status` tells what comes of it",
+    ]
+
+
 def test_a_refused_event_leaves_with_exit_4_and_is_in_the_journal(cutcard: Cutcard, tmp_path: Path) -> None:
     log.configure("critical")
     journal, at = MemoryJournal(SystemClock()), tmp_path / "t.sock"
