@@ -7,7 +7,7 @@ import tempfile
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -34,18 +34,30 @@ class Errands:
         self._what = what
         self._owner = 0
         self._wanted: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._answer: Future[Any] = Future()
+
+    @property
+    def given_up(self) -> bool:
+        """In the owner's thread: whether nobody waits any more for what is being done."""
+        return self._answer.cancelled()
 
     def ask(self, do: Callable[[], T], alive: Callable[[], bool]) -> T:
-        """Wait until it is done; what it returned or raised. RuntimeError once its thread is not `alive`."""
+        """Wait until it is done; what it returned or raised. RuntimeError once its thread is not `alive`.
+
+        Whoever is interrupted in the wait (Ctrl-C, a test's timeout) has given it up.
+        """
         if threading.get_ident() == self._owner:
             return do()
         answer: Future[T] = Future()
         if alive():
             self._wanted.append((do, answer))
             os.eventfd_write(self.bell, 1)
-        while not wait([answer], LOOK_S if alive() else 0).done:
-            if not alive():
-                raise RuntimeError(f"{self._what} is gone: it broke, or its test is over")
+        try:
+            while not wait([answer], LOOK_S if alive() else 0).done:
+                if not alive():
+                    raise RuntimeError(f"{self._what} is gone: it broke, or its test is over")
+        finally:
+            answer.cancel()
         return answer.result()
 
     def run(self) -> None:
@@ -54,11 +66,9 @@ class Errands:
         with suppress(BlockingIOError):
             os.eventfd_read(self.bell)
         while self._wanted:
-            do, answer = self._wanted.popleft()
-            try:
-                answer.set_result(do())
-            except Exception as error:  # noqa: BLE001 - it is raised where the act was asked for
-                answer.set_exception(error)
+            do, self._answer = self._wanted.popleft()
+            if not self.given_up:
+                _answer(do, self._answer)
 
     def ring(self) -> None:
         """End the owner's wait."""
@@ -66,6 +76,18 @@ class Errands:
 
     def close(self) -> None:
         os.close(self.bell)
+
+
+def _answer(do: Callable[[], T], answer: Future[T]) -> None:
+    """Whatever `do` raises is raised where it was asked for, pytest.fail and pytest.skip too."""
+    try:
+        done = do()
+    except BaseException as error:  # noqa: BLE001 - the thread lives on for the next errand
+        with suppress(InvalidStateError):  # given up meanwhile
+            answer.set_exception(error)
+    else:
+        with suppress(InvalidStateError):
+            answer.set_result(done)
 
 
 class _Messenger:

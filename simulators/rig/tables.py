@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 
 from controller import config
 from controller.cli.client import ask
+from controller.cli.exits import NoDaemon
 from controller.control_requests import VIEWS
 from controller.render import entry_json
 from controller.table.profiles import TableRules
+from simulators.faults.fault import LONGEST_S
 from simulators.faults.script import Step, from_text, near
 from simulators.hosts.line import Line
 from simulators.rig import demo
@@ -33,6 +35,9 @@ from simulators.wire.device import WireDevice
 T = TypeVar("T")
 Table = Mapping[str, Any] | str | Path | None
 """A table.toml, the name of an example, or sections that are laid over the demo's table, which None is."""
+
+
+GONE = "nobody answers: the daemon was killed, and start() brings it back"
 
 
 class NoSuchTable(ValueError):
@@ -110,8 +115,16 @@ class _Facts:
     """What both kinds of table tell alike."""
 
     def facts(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Everything that was journaled so far, masked, oldest first; or the facts of one kind."""
-        return [fact for fact in self._all_facts() if kind in (None, fact["kind"])]
+        """Everything that was journaled so far, masked, oldest first; or the facts of one kind.
+
+        Raises ValueError for a kind that is none.
+        """
+        from simulators.rig.scenario import KINDS
+
+        found = [fact for fact in self._all_facts() if kind in (None, fact["kind"])]
+        if kind is not None and not found and kind not in KINDS:
+            raise ValueError(f"no fact is of the kind {kind!r}{near(kind, sorted(KINDS))}")
+        return found
 
     @property
     def latched(self) -> list[str]:
@@ -168,19 +181,19 @@ class LiveTable(_Facts):
         Raises Stuck or DaemonGone, whose texts say where the play stands.
         """
         try:
-            self._do(lambda: self._live.run(lambda: bool(until())))
+            self._do(lambda: self._live.run(lambda: self._errands.given_up or bool(until())))
         except Stuck as error:
             raise self._with_faults(error) from None
 
     def wait(self, until: Callable[[], object]) -> None:
         """The dealer rests until `until()` holds. Raises DaemonGone when that takes too long."""
-        self._do(lambda: self._live.stand_by(lambda: bool(until())))
+        self._do(lambda: self._live.stand_by(lambda: self._errands.given_up or bool(until())))
 
     def tap(self, event: str, **args: Any) -> dict[str, Any]:
         """One operator event from us; the answer, once its facts were heard. The dealer is not told."""
         answer = ask(self.control, {"do": event, **args})
         newest = max((fact["fact"] for fact in answer.get("facts", ())), default=0)
-        self._do(lambda: self._live.stand_by(lambda: self._live.view.seq >= newest))
+        self.wait(lambda: self._live.view.seq >= newest)
         return answer
 
     def get(self, what: str) -> Any:
@@ -248,6 +261,7 @@ class VirtualTable(_Facts):
 
     def __init__(self, rules: TableRules, seed: object, shoes: int, shoe: str) -> None:
         self._lines = Lines(seed)
+        self._runs = True
         self.stepped = Stepped(rules, seed, shoes, shoe=shoe, line=self._lines)
 
     @property
@@ -266,25 +280,34 @@ class VirtualTable(_Facts):
         return list(self.felt.referee.violations)
 
     def play(self, until: Callable[[], object] | None = None) -> None:
-        """The dealer plays on until `until()` holds, or all shoes are dealt. Raises Stuck."""
+        """The dealer plays on until `until()` holds, or all shoes are dealt. Raises Stuck or DaemonGone."""
+        if not self._runs:
+            raise DaemonGone(GONE)
         try:
             self.stepped.run(None if until is None else lambda: bool(until()))
         except Stuck as error:
             raise self._with_faults(error) from None
 
     def tap(self, event: str, **args: Any) -> dict[str, Any]:
-        """One operator event from us; the answer. The dealer is not told."""
+        """One operator event from us; the answer. The dealer is not told. Raises NoDaemon."""
+        self._must_run()
         return self.stepped.tap(event, **args)
 
     def get(self, what: str) -> Any:
         """What the daemon answers to `status`, `faults`, `alarms` or `expected`, as plain as its JSON."""
         if what not in VIEWS:
             raise ValueError(f"there is no {what!r} to get{near(what, VIEWS)} (there are {', '.join(VIEWS)})")
+        self._must_run()
         return json.loads(json.dumps(self.stepped.controller.view(what)))
 
     def pass_time(self, seconds: float) -> None:
-        """Simulated seconds in which the dealer stands by."""
-        self.stepped.settle(seconds)
+        """Simulated seconds in which the dealer stands by. Raises ValueError for what is no time."""
+        if not 0 <= seconds <= LONGEST_S:
+            raise ValueError(f"time passes by 0 to {LONGEST_S:.0f} s, a day, not by {seconds!r}")
+        if self._runs:
+            self.stepped.settle(seconds)
+        else:
+            self.stepped.clock.advance(seconds)
 
     def fault(self, device: str, fault: str | Step) -> None:
         """Lay a fault on a device, written as for `cutcard sim --fault`. ValueError with one line."""
@@ -303,10 +326,19 @@ class VirtualTable(_Facts):
 
     def kill(self) -> None:
         """The daemon is gone in mid-air; only its journal stays. `start` brings it back."""
+        self._runs = False
         self.stepped.crash()
 
     def start(self) -> None:
+        """A daemon on the journal (again)."""
+        if self._runs:
+            raise RuntimeError("the daemon runs already: kill() it first")
         self.stepped.restart()
+        self._runs = True
+
+    def _must_run(self) -> None:
+        if not self._runs:
+            raise NoDaemon(GONE)
 
     def _all_facts(self) -> list[dict[str, Any]]:
         return [entry_json(entry, masked=True) for entry in self.stepped.journal.entries(1)]
@@ -318,9 +350,10 @@ def live_table(
 ) -> Iterator[LiveTable]:
     """A daemon on simulated devices, started; at the end it is stopped and must end well.
 
-    Raises NoSuchTable, config.ConfigInvalid or DaemonGone.
+    Raises NoSuchTable, config.ConfigInvalid, DaemonGone, or ValueError for a number that is none of shoes.
     """
     lines = Lines(seed)
+    _check_shoes(shoes)
     with (
         demo.set_up(text_of(table, home), name=str(table)) as place,
         demo.on_ptys(place, seed, shoes, speed, lines) as live,
@@ -336,6 +369,12 @@ def live_table(
 
 
 def virtual_table(table: Table = None, *, seed: object = 1, shoes: int = 1, home: Path) -> VirtualTable:
-    """Raises NoSuchTable or config.ConfigInvalid."""
+    """Raises NoSuchTable, config.ConfigInvalid, or ValueError for a number that is none of shoes."""
+    _check_shoes(shoes)
     rules, shoe = rules_of(text_of(table, home), str(table))
     return VirtualTable(rules, seed, shoes, shoe)
+
+
+def _check_shoes(shoes: int) -> None:
+    if isinstance(shoes, bool) or not isinstance(shoes, int) or shoes < 1:
+        raise ValueError(f"shoes is how many are dealt, a whole number from 1, not {shoes!r}")
