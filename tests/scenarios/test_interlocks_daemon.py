@@ -95,7 +95,7 @@ def test_neither_card_nor_reader_before_the_side_wagers_are_settled_and_both_aft
         table.tap("clear", fault=fault["id"])
 
         # a shoe that a key unlocks too early is locked again; the card that got out is told
-        deal_to_side_wagers(table)
+        deal_to_side_wagers(table, "8S", "9H", "8D", "KC")
         table.felt.shoe.set_lock(locked=False, by="key")
         table.felt.draw("dealer")
         table.settle(lambda: table.felt.shoe.locked)
@@ -108,7 +108,7 @@ def test_neither_card_nor_reader_before_the_side_wagers_are_settled_and_both_aft
 @pytest.mark.rule("R-37", "R-70")
 def test_a_shoe_that_was_unplugged_locked_is_unlocked_when_it_answers_again() -> None:
     with offered("unplugged") as table:
-        deal_to_side_wagers(table)
+        deal_to_side_wagers(table, "8S", "9H", "8D", "KC")
         table.live.unplug("shoe")
         table.live.stand_by(lambda: "shoe" not in table.live.view.up)
         assert table.ask("side_wagers_settled")["ok"]
