@@ -152,6 +152,12 @@ LINE: dict[str, Fault] = {
         "byte VALUE (any) of what the host sends is another one", _REQUEST, asked, whole(None, 0)
     ),
     "deaf": trap("the device hears nothing any more, or for VALUE s", _REQUEST, asked, seconds),
+    "mute": trap(
+        "the device does what it hears, and nothing it says comes any more, or for VALUE s",
+        _ANSWER,
+        asked,
+        seconds,
+    ),
     "latency": setting(
         "bytes come in batches, every VALUE (0.016) s",
         line,

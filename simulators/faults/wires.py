@@ -95,6 +95,12 @@ WIRES = {
         one_of("crc", "decks", "cards_per_deck", "mode", "recognition", default="crc"),
     ),
     "small_ring": setting("it keeps VALUE (4) events", MANAGED, put(ring_size=...), whole(4)),
+    "overrun": trap(
+        "its ring runs over: the event, and all that nobody read yet, is overwritten",
+        "event",
+        MANAGED,
+        hides=True,
+    ),
     "keep_old": trap("a new image is not started", "restart with it", _flash),
     "spoil": trap("an uploaded image is damaged in the flash", "upload", _flash),
     "stay_in_bootloader": trap("no image starts, for VALUE s or for good", "restart", _flash, seconds),

@@ -55,7 +55,7 @@ class Line:
         self._out = Outbox()
         self._free_at = 0.0
         self._held: tuple[str, bytes] | None = None
-        self._deaf_until = self._stolen_until = -math.inf
+        self._deaf_until = self._mute_until = self._stolen_until = -math.inf
         self._timers: list[tuple[float, int, Callable[[], object]]] = []
         self._order = 0
         self._now = device.machine.now
@@ -135,7 +135,7 @@ class Line:
         """
         self.traps.mend()
         self._acts.clear()
-        self._deaf_until = self._stolen_until = -math.inf
+        self._deaf_until = self._mute_until = self._stolen_until = -math.inf
         self.baud, self.local_echo, self.latency = 1.0, False, 0.0
         for undo in ("replug", "free", "flow"):
             getattr(self._cable, undo, lambda: None)()
@@ -319,6 +319,10 @@ class Line:
         for act, fault, value in self._acts:
             if act.springs():
                 self._do(fault, value)
+        if trap := self.traps.sprung("mute"):
+            self._mute_until = self._now + trap.seconds(math.inf)
+        if self._now < self._mute_until:
+            return
         how, before = self._held or ("", b"")
         self._held = None
         if how == "merge":

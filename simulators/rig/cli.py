@@ -85,7 +85,9 @@ def sim(
     ] = None,
     script: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="faults with their moments, in YAML (docs/simulators.md)"),
+        typer.Option(
+            metavar="FILE", readable=False, help="faults with their moments, in YAML (docs/simulators.md)"
+        ),
     ] = None,
     list_faults: Annotated[
         bool, typer.Option("--list-faults", help="what can go wrong, with DEVICE or with any; then end")

@@ -172,18 +172,23 @@ def prepare(device: WireDevice, wanted: Iterable[str]) -> None:
             raise Misused(f"--fault {text}: {error}") from error
 
 
-def follow(line: Line, file: Path, device: str) -> None:
-    """Give the line the steps of a script. Raises Misused naming the step."""
+def script_in(file: Path) -> str:
+    """The text of a script, or as much of it as is too much. Raises Misused."""
     if file == Path():
         raise Misused("--script is empty; name a file")
     try:
         with file.open("rb") as source:
-            data = source.read(script.LARGEST + 1)
-        steps = script.read(data.decode(), faults.FAULTS)
+            return source.read(script.LARGEST + 1).decode()
     except OSError as error:
         raise Misused(f"--script {file}: {error.strerror or error}") from error
     except UnicodeDecodeError:
         raise Misused(f"--script {file}: it is no text in UTF-8") from None
+
+
+def follow(line: Line, file: Path, device: str) -> None:
+    """Give the line the steps of a script. Raises Misused naming the step."""
+    try:
+        steps = script.read(script_in(file), faults.FAULTS)
     except script.ScriptError as error:
         raise Misused(f"--script {file}: {error}") from error
     for number, step in enumerate(steps, 1):

@@ -67,7 +67,8 @@ class ManagedDevice:
 
     Traps, counted per request: silent (from then on; value s, else for ever), duplicate_answer,
     late_answer (value s, default 3), chatter (a line of text before the answer; value the text). Counted
-    per erasing: watchdog (value s, default 5: an erasing that takes longer ends in a restart).
+    per erasing: watchdog (value s, default 5: an erasing that takes longer ends in a restart). Per event:
+    overrun (its ring forgets it, and all before it).
     `ills` and `images` have traps of their own; `images` None (`flash` False): a device without that group.
     `buffer`: bytes of a packet, on a console line with its length and check; None: it tells none and takes
     384. `old_errors`: errors in the form of SMP version 0. `banner`: lines it prints at each start on a
@@ -258,6 +259,8 @@ class ManagedDevice:
             kind, keys = event
             t = round((happening.at - self.machine.booted_at) * 1000)
             self._ring.add({**keys, "t": t, "k": kind})
+            if self.traps.sprung("overrun"):
+                self._ring.run_over()
 
     def _events(self, since: int, most: int) -> Body:
         return {"boot": self.machine.boot, **self._ring.read(since, most)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from controller import config
 from controller.cli import app
 from controller.journal import verify
 from simulators.faults import script
-from simulators.rig.campaign import cli, plan, run, workers
+from simulators.rig.campaign import cli, plan, run, scripted, workers
 from simulators.rig.campaign import journals as places
 from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.judge import Judge
@@ -143,6 +144,103 @@ def test_a_failure_says_what_how_to_see_it_again_and_the_least_that_does_it(
     assert f"cutcard campaign --replay {planted.seed}:2\n" in done.out
     shown = done.out.partition("the least that does it")[2].partition("\n")[2]
     assert script.read("\n".join(line[4:] for line in shown.splitlines()), plan.LAYER_OF) == planted.steps
+
+
+def test_the_least_that_does_it_is_a_script_that_does_it(
+    campaign: Cutcard, planted: Bug, tmp_path: Path
+) -> None:
+    (found,) = json.loads(campaign("--replay", f"{planted.seed}:2", "--json").out)["failures"]
+    told = f"cutcard campaign --replay {planted.seed}:1 --shoes 2 --script least.yaml"
+    assert found["scripted"] == told
+    file = tmp_path / "least.yaml"
+    file.write_text(found["script"])
+    words = shlex.split(told.removesuffix("least.yaml"))[2:]
+    done = campaign(*words, str(file))
+    assert done.code == 1
+    assert "shoes                 2 begun, 1 dealt to their end, at 1 table\n" in done.out
+    assert (
+        f"shoe 2: card 2 is lost: somewhere\n  again: {told.removesuffix('least.yaml')}{file}\n" in done.out
+    )
+    file.write_text("faults: []")
+    assert campaign(*words, str(file)).code == 0
+
+
+def test_a_failure_that_needs_no_fault_says_so(
+    campaign: Cutcard, planted: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Planted, "wanted", ())
+    done = campaign("--replay", f"{planted.seed}:2")
+    told = f"cutcard campaign --replay {planted.seed}:1 --shoes 2 --script least.yaml"
+    least = done.out.partition("it comes without any fault, at the table ")[2].splitlines()
+    assert least[0].endswith(f"; saved as a file: {told}")
+    assert least[1:] == ["    faults: []"]
+    file = tmp_path / "least.yaml"
+    file.write_text(least[1])
+    assert campaign(*shlex.split(told.removesuffix("least.yaml"))[2:], str(file)).code == 1
+
+
+def test_ctrl_c_while_the_least_is_looked_for_still_tells_what_was_found(
+    campaign: Cutcard, planted: Bug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "shrink", interrupted)
+    done = campaign("--replay", f"{planted.seed}:2")
+    assert done.code == 130
+    assert (
+        f"shoe 2: card 3 is lost: somewhere\n  again: cutcard campaign --replay {planted.seed}:2\n"
+        in done.out
+    )
+    assert "the least" not in done.out
+    assert done.err.endswith("cutcard: stopped; nothing is left behind\n")
+
+
+def test_what_is_found_and_cannot_be_written_is_a_fault_of_the_machine(
+    campaign: Cutcard, planted: Bug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli, "print", full, raising=False)
+    done = campaign("--replay", f"{planted.seed}:2")
+    assert done.code == 3
+    assert done.err.endswith("what was found cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ("{fault: misred}", "step 1: there is no fault 'misred'; did you mean 'misread'?"),
+        ("{fault: misread}", "step 1 (misread): say whose fault it is, device: "),
+        ("{fault: misread, device: sho}", "this table has no 'sho'; did you mean 'shoe'?"),
+        (
+            "{fault: chunk, device: shuffler, command: strat}",
+            "there is no command 'strat'; did you mean 'start'?",
+        ),
+        ("{fault: power_cut, value: soon}", "step 1 (power_cut): its value is seconds, not 'soon'"),
+        ("{fault: power_cut, value: nan}", "step 1 (power_cut): its value is seconds, not 'nan'"),
+        ("{fault: crash, value: 1}", "step 1 (crash): it takes no value"),
+        ("{fault: crash, device: shoe}", "step 1 (crash): it befalls daemon, not shoe"),
+    ],
+)
+def test_a_script_that_does_not_fit_the_table_is_one_line(
+    campaign: Cutcard, tmp_path: Path, step: str, says: str
+) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(f"faults:\n  - {step}\n")
+    assert Campaign("1", 4).plan(4, 4).table == "two-batch-shoe-1-reader"
+    done = campaign("--replay", "1:4", "--script", str(file))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"cutcard: --script {file}: ")
+    assert says in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_every_planned_table_takes_its_own_plan_as_a_script() -> None:
+    for shoe in range(1, 200, 3):
+        made = Campaign("script", 300).plan(shoe, shoe + 2)
+        assert scripted.with_script(made, scripted.text_of(made.steps)) == made
 
 
 def test_a_failure_in_json(campaign: Cutcard, planted: Bug) -> None:
@@ -372,7 +470,10 @@ def test_a_place_without_room_says_nothing_of_the_table(
         (["--faults", "spoil"], "at no table of a campaign"),
         (["--replay", "7"], "--replay '7': write SEED:SHOE"),
         (["--replay", "7:"], "SHOE ''"),
-        (["--replay", ":7"], "--seed ''"),
+        (["--replay", ":7"], "--replay SEED:SHOE: SEED '': write"),
+        (["--script", "s.yaml"], "--script goes with --replay SEED:SHOE alone"),
+        (["--replay", "7:1", "--faults", "jam", "--script", "s.yaml"], "--script goes with --replay"),
+        (["--replay", "7:1", "--script", "no.yaml"], "--script no.yaml: No such file or directory"),
         (["--replay", "7:0"], "SHOE '0'"),
         (["--replay", "7:8", "--shoes", "6"], "the campaign had 6 shoes"),
         (["--replay", "7:8", "--seed", "8"], "--replay 7:8: its seed is '7', not '8'"),

@@ -51,6 +51,8 @@ ONLY_UPLOADS = frozenset(
     }
 )  # fmt: skip
 """The daemon loads nothing into a device: at a table these never strike."""
+ONLY_ANSWERS = frozenset({"mute"})
+"""What is harmless where the host asks again: what a shoe tells once is lost, the last card for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _maybe(draw: Draw) -> Draw:
 
 
 VALUES: Mapping[str, Draw] = {
-    **dict.fromkeys(("silent", "deaf", "busy_answers", "stall"), _seconds(0.3, 20)),
+    **dict.fromkeys(("silent", "deaf", "mute", "busy_answers", "stall"), _seconds(0.3, 20)),
     **dict.fromkeys(("unplug", "gone_and_back", "busy", "denied"), _maybe(_seconds(0.1, 60))),
     **dict.fromkeys(
         ("reboot", "reboot_mid_cycle", "power_cut_at_card", "reboot_mid_round", "early_card"),
@@ -105,6 +107,7 @@ VALUES: Mapping[str, Draw] = {
         ("stuck", "counted_twice", "missing", "extra", "unreadable", "miscount_out"), _maybe(_whole(1, 3))
     ),
     "miscount": _maybe(_word("1", "-1", "2")),
+    "small_ring": _maybe(_word("1", "2", "3")),
     "sticks": _maybe(_seconds(1, 60)),
     "latency": _maybe(_seconds(0.004, 0.3)),
     "leave_inside": _whole(1, 16),
@@ -229,7 +232,7 @@ def _possible(table: str) -> Mapping[str, tuple[str, ...]]:
     possible = {
         name: tuple(device for device, wire in wires.items() if _can_have(name, wire))
         for name in FAULTS
-        if name not in ONLY_UPLOADS
+        if name not in ONLY_UPLOADS and not (listened and name in ONLY_ANSWERS)
     }
     possible |= {} if listened else {name: (device,) for name, device in WHOLE.items()}
     return {name: devices for name, devices in possible.items() if devices}

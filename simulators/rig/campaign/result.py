@@ -66,7 +66,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Found:
-    """What went wrong in `shoe`, at the table that was opened with shoe `opened`."""
+    """What went wrong in `shoe`, at the table that was opened with shoe `opened`.
+
+    `replay` shows it again; `scripted` does with the shortest `script` as its file, at this `table`.
+    """
 
     shoe: int
     opened: int
@@ -74,6 +77,7 @@ class Found:
     replay: str
     table: str = ""
     script: str = ""
+    scripted: str = ""
 
 
 @dataclass(slots=True)
@@ -172,14 +176,15 @@ def replay_command(seed: str, shoe: int, *options: str) -> str:
 
 def _failure(seed: str, found: Found) -> dict[str, Any]:
     told = {"seed": seed, "shoe": found.shoe, "what": found.what, "replay": found.replay}
-    more = {"table": found.table, "script": found.script}
+    more = {"table": found.table, "script": found.script, "scripted": found.scripted}
     return told | {name: value for name, value in more.items() if value}
 
 
 def _told(found: Found) -> str:
     lines = [f"shoe {found.shoe}: {found.what}", f"  again: {found.replay}"]
     if found.table:
-        lines.append(f"  the least that does it, at the table {found.table}:")
+        least = "the least that does it" if "- " in found.script else "it comes without any fault"
+        lines.append(f"  {least}, at the table {found.table}; saved as a file: {found.scripted}")
     lines += [f"    {line}" for line in found.script.splitlines()]
     return "\n".join(lines)
 

@@ -15,19 +15,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import simulators
-from simulators.faults import script
 from simulators.rig.campaign import plan as plans
 from simulators.rig.campaign.journals import MachineFailed, journals
 from simulators.rig.campaign.kept import Kept
 from simulators.rig.campaign.listening import Listening
 from simulators.rig.campaign.plan import Plan
 from simulators.rig.campaign.result import Failure, Found, Outcome, Summary, replay_command
+from simulators.rig.campaign.scripted import text_of, with_script
 from simulators.rig.campaign.shrink import shortest
 from simulators.rig.campaign.table import Table
 
 BLOCK = 3
 ROOM = 1 << 20
 """Bytes that must still be free where a table failed."""
+LEAST = "least.yaml"
+"""What the shortest script is called in the command that plays it."""
 MOST_SHRUNK = 3
 """Kinds of failure for which the shortest script is looked for: the first ones."""
 
@@ -70,34 +72,48 @@ def block(campaign: Campaign, first: int, last: int, directory: Path, keep: Path
     summary, shoe = Summary(), first
     while shoe <= last:
         outcome = play(campaign.plan(shoe, last), directory, keep)
-        begun = min(max(outcome.shoes, 1), last - shoe + 1)
-        found = [
-            Found(
-                failure.shoe,
-                shoe,
-                failure.what,
-                replay_command(campaign.seed, failure.shoe, *campaign.options(last)),
-            )
+        again = [
+            replay_command(campaign.seed, failure.shoe, *campaign.options(last))
             for failure in outcome.failures
         ]
-        summary.add(
-            Summary(
-                shoes=begun,
-                played=outcome.played,
-                tables=1,
-                rounds=outcome.rounds,
-                cards=outcome.cards,
-                events=outcome.events,
-                simulated_s=outcome.simulated_s,
-                restarts=outcome.restarts,
-                faults=+outcome.struck,
-                stopped=Counter([outcome.stopped] if outcome.stopped else []),
-                counters=outcome.counters,
-                failures=found,
-            )
-        )
-        shoe += begun
+        told = _told(outcome, shoe, last, again)
+        summary.add(told)
+        shoe += told.shoes
     return summary
+
+
+def table(seed: str, plan: Plan, file: str, directory: Path, keep: Path | None = None) -> Summary:
+    """Play one table alone, whose faults are those of the script `file`."""
+    outcome = play(plan, directory, keep)
+    again = replay_command(seed, plan.first, *_scripted(plan, file))
+    return _told(outcome, plan.first, plan.first + plan.shoes - 1, [again] * len(outcome.failures))
+
+
+def _scripted(plan: Plan, file: str) -> Sequence[str]:
+    """What plays this table with a script, beside its seed and first shoe."""
+    last = plan.first + plan.shoes - 1
+    return (*(() if last % BLOCK == 0 else ("--shoes", str(last))), "--script", file)
+
+
+def _told(outcome: Outcome, first: int, last: int, again: Sequence[str]) -> Summary:
+    """What one table adds, that was opened with shoe `first`; `again`: how to see each of its failures."""
+    return Summary(
+        shoes=min(max(outcome.shoes, 1), last - first + 1),
+        played=outcome.played,
+        tables=1,
+        rounds=outcome.rounds,
+        cards=outcome.cards,
+        events=outcome.events,
+        simulated_s=outcome.simulated_s,
+        restarts=outcome.restarts,
+        faults=+outcome.struck,
+        stopped=Counter([outcome.stopped] if outcome.stopped else []),
+        counters=outcome.counters,
+        failures=[
+            Found(failure.shoe, first, failure.what, command)
+            for failure, command in zip(outcome.failures, again, strict=True)
+        ],
+    )
 
 
 def play(plan: Plan, directory: Path, keep: Path | None = None) -> Outcome:
@@ -155,11 +171,15 @@ def shrink(campaign: Campaign, summary: Summary, tell: Callable[[str], None]) ->
             plan = campaign.plan(found.opened, campaign.block_of(found.opened)[1])
             least = _least(plan, found.shoe, kind, directory)
             if least is not None:
-                found.table, found.script = least.table, script.dump(least.steps) if least.steps else ""
+                found.table, found.script = least.table, text_of(least.steps)
+                found.scripted = replay_command(campaign.seed, least.first, *_scripted(least, LEAST))
 
 
 def _least(plan: Plan, shoe: int, kind: str, directory: Path) -> Plan | None:
-    """The plan with as few shoes and steps as still give this kind of failure; None: it came once only."""
+    """The plan with as few shoes and steps as still give this kind of failure; None: it came once only.
+
+    The last thing tried is the script as it will be printed.
+    """
 
     def fails(tried: Plan) -> bool:
         return any(kind_of(failure.what) == kind for failure in play(tried, directory).failures)
@@ -172,7 +192,8 @@ def _least(plan: Plan, shoe: int, kind: str, directory: Path) -> Plan | None:
     steps = shortest(plan.steps, lambda steps: fails(replace(plan, steps=steps)))
     least = replace(plan, steps=steps)
     fewer = (replace(least, shoes=shoes) for shoes in range(1, least.shoes))
-    return next((tried for tried in fewer if fails(tried)), least)
+    least = next((tried for tried in fewer if fails(tried)), least)
+    return least if fails(with_script(least, text_of(least.steps))) else None
 
 
 def kind_of(what: str) -> str:
