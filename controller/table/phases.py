@@ -122,7 +122,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("offer_cut", (P.CUT_DUE,), None),
     Transition("cut", (P.CUT_DUE,), P.CUTTING_CARD_IN, "no_cutting_card"),
     Transition("cut", (P.CUT_DUE,), P.CUT_DONE),
-    Transition("recut", (P.CUT_DONE,), P.CUT_DUE),
+    # another cut takes the cutting card out again
+    Transition("recut", (P.CUT_DONE, P.CUTTING_CARD_IN), P.CUT_DUE),
     Transition("card_strayed", (P.CUT_DONE, P.CUTTING_CARD_IN), P.CUT_DUE, tap=False),
     Transition("insert_cutting_card", (P.CUT_DONE,), P.CUTTING_CARD_IN),
     *(

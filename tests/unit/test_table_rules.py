@@ -92,17 +92,23 @@ def test_the_order_cut_then_cutting_card_then_shoe_cannot_be_changed():
 
 
 @pytest.mark.rule("R-20")
-def test_another_cut_may_be_ordered_until_the_cutting_card_is_in():
+def test_another_cut_may_be_ordered_until_the_cards_are_in_the_shoe():
     t = at_cut()
     assert t.refused("recut").code == "unexpected"
-    t.tap("offer_cut", box="3")
-    t.tap("cut", position=26)
-    t.tap("recut")
-    assert (t.state.phase.value, t.state.cutter) == ("cut_due", None)
-    assert not t.state.batches["A"].cut
+    for before in ("cut_done", "cutting_card_in"):
+        t.tap("offer_cut", box="3")
+        t.tap("cut", position=26)
+        if before == "cutting_card_in":
+            t.tap("insert_cutting_card", position=13)
+        assert t.state.phase.value == before
+        t.tap("recut")
+        assert (t.state.phase.value, t.state.cutter) == ("cut_due", None)
+        assert not t.state.batches["A"].cut
     t.tap("offer_cut", box="3")
     t.tap("cut", position=20)
+    assert t.refused("load_shoe", batch="A").code == "unexpected", "the cutting card goes in again, too"
     t.tap("insert_cutting_card", position=13)
+    t.tap("load_shoe", batch="A")
     assert t.refused("recut").clause == "58 Pa. Code 633a.5"
 
 
