@@ -34,7 +34,7 @@ GOOD = [bytes.fromhex(v["hex"]) for v in VECTORS["round_trip"]]
 STREAM = b"\x00\xff\x06" + b"".join(frame * 3 for frame in GOOD) + bytes.fromhex("05314481b8033445")
 """Noise, every telegram three times, and a frame that must be refused."""
 CUTCARD = [sys.executable, "-c", "from controller.cli.app import main; main()"]
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 @pytest.fixture
