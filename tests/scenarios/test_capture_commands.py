@@ -48,7 +48,7 @@ STREAM = [
     bytes.fromhex("05314481b8033445"),
 ]
 """Noise, each telegram cut off once and then whole, and a frame that must be refused."""
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from simulators.wire.managed_shuffler import ManagedShuffler
 ALONE = "import controller.open_tables as tables; tables.any_open = lambda: False\n"
 """Tables that other tests have open on this machine shall not count."""
 MAIN = "from controller.cli.app import main; main()"
-WITHIN_S = 20.0
+WITHIN_S = 30.0
 LATE_S = 0.05
 """A host's clock stands still while this process is kept from running, or a short event would pass unseen."""
 

@@ -26,7 +26,7 @@ from simulators.hosts.usbdevfs import CAPABILITIES
 from tests.support.usb import SimUsbPeer
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 20
+PATIENCE_S = 30
 
 needs_umockdev = pytest.mark.skipif(bool(umockdev_host.missing()), reason=str(umockdev_host.missing()))
 
