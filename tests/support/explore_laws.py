@@ -670,7 +670,9 @@ def _faults(rules: TableRules, before: TableState, after: TableState, move: Move
         still = kept.get(fault.id)
         if still is not None:
             same = replace(still, again=fault.again, acknowledged=fault.acknowledged, gone=fault.gone)
-            check(same == fault, "M9: a fault keeps its first cause")
+            back = fault.gone is not None and still.gone is None  # an alarm, for a cause of its own
+            check(replace(same, cause=fault.cause) == fault, "M9: a fault stays what it is")
+            check(back or still.cause == fault.cause, "M9: a fault keeps its first cause")
             continue
         if fault.blocks is Blocks.NOTHING:
             continue
