@@ -19,7 +19,7 @@ from typing import Any
 
 from controller import config_devices, config_wagers
 from controller.config_devices import named
-from controller.config_file import Batch, Cards, Device, File, Rules, Table, read
+from controller.config_file import Batch, Cards, Device, File, Rules, Section, Table, read
 from controller.table import eligibility, modes
 from controller.table.blackjack import Ties
 from controller.table.eligibility import MOST_DECKS, DeckFloor, Problem
@@ -300,6 +300,7 @@ def _cards(cards: Cards, mode: Mode, *, double_shoe: bool) -> Iterator[Problem]:
 def _asked(file: File, counts: list[int | None], specs: Mapping[str, DriverSpec | None]) -> Asked:
     """What the mode's row of the rule table judges."""
     table, switches, known = file.table, file.rules, [spec for spec in specs.values() if spec is not None]
+    sections: tuple[tuple[str, Section], ...] = (("table", table), ("rules", switches))
     return Asked(
         profile=table.profile,
         mode=table.mode,
@@ -316,11 +317,12 @@ def _asked(file: File, counts: list[int | None], specs: Mapping[str, DriverSpec 
         floor=next((floor for floor in DeckFloor if floor == switches.deck_floor), None),
         hand_backs_differ=switches.hand_backs_differ,
         continuous_batches=switches.continuous_batches,
-        burn=switches.burn,
-        given=frozenset(
+        given=frozenset(f"{name}.{key}" for name, section in sections for key in section.model_fields_set),
+        other=frozenset(
             f"{name}.{key}"
-            for name, section in (("table", table), ("rules", switches))
-            for key in section.model_fields_set
+            for name, section in sections
+            for key, field in type(section).model_fields.items()
+            if getattr(section, key) != field.default
         ),
     )
 

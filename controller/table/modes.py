@@ -142,6 +142,47 @@ READ_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "rules.continuous_batches": (CONTINUOUS,),
 }
 """Keys of table.toml that mean nothing elsewhere."""
+SECOND_READINGS: Mapping[str, str] = {
+    "table.first_card": (
+        "what follows a cutting card before a round's first card is in no text of New Jersey at hand; "
+        "read here as in New Zealand: shuffled before that round (R-27)"
+    ),
+    "table.cutting_card_tolerance": (
+        '13:69F-2.5(d) says "approximately one quarter" and not how near; read here as less than a '
+        "quarter, too (R-16)"
+    ),
+    "table.burn_on_dealer_change": (
+        "the burn of each new dealer was read in Pennsylvania's text, New Jersey's was not at hand; "
+        "read here as none (R-23)"
+    ),
+    "rules.cut": (
+        "no text of New Jersey at hand exempts shuffled cards from the cut (13:69F-2.5(b)-(c)); read "
+        "here as in Maryland: what a machine shuffled is not cut (R-15, R-52)"
+    ),
+    "rules.last_cutter": (
+        "who cuts when nobody accepts was not at hand; read here as in New Zealand: a supervisor (R-18)"
+    ),
+    "rules.deck_floor": (
+        "13:69F-2.2(a) does not say whose decks its floors count; read here as those of both batches (R-03)"
+    ),
+    "rules.discretionary": (
+        "13:69F-2.5(a) does not say whether a shuffle at the house's choice takes the batch's turn; "
+        "read here as not: the same batch once more (S5)"
+    ),
+    "rules.burn_after_dry": (
+        "the burn after a shuffle in mid-round is recalled, 13:69F-2.15(f) was not at hand; read here "
+        "as none (R-35)"
+    ),
+    "rules.burn": "13:47-20.22(g)6 burns after the bets; read here as once a shoe or deck (R-79)",
+    "rules.hand_backs_differ": (
+        "13:69F-2.2(d) asks for different backs from two decks on; read here set by set (R-04)"
+    ),
+    "rules.deck_age_h": (
+        "no text of New Jersey limits how long a batch is played; read here as in Pennsylvania: it "
+        "leaves the table (R-45)"
+    ),
+}
+"""What a switch that is not at its default stands on; `continuous_batches` is told whatever it is."""
 NAMES = tuple(dict.fromkeys(mode for _, mode in MODES))
 _ELSEWHERE = {
     (NIGHT, "two-batch-shoe"): ("the cards of a casino night are one batch", "13:47-20.22(b)2i"),
@@ -160,7 +201,7 @@ class Asked:
     """What a table.toml asks for. `roles` are the devices', one a device; `known`: every driver is known.
 
     `shuffles`: the shoe is a continuous shuffler. `double`: it has two sides. `given` are the keys that stand
-    in the file.
+    in the file, `other` the keys whose value is not the default.
     """
 
     profile: str
@@ -178,8 +219,8 @@ class Asked:
     floor: DeckFloor | None = DeckFloor.BATCH
     hand_backs_differ: bool = True
     continuous_batches: int = 1
-    burn: str = Burn.EACH_ROUND
     given: frozenset[str] = frozenset()
+    other: frozenset[str] = frozenset()
 
 
 def reads(row: tuple[str, str], key: str) -> bool:
@@ -212,16 +253,6 @@ def judge(asked: Asked) -> Iterator[Problem]:
 def readings(asked: Asked) -> Iterator[str]:
     """What the regulator should confirm: readings that this table stands on and the texts leave open."""
     row = (asked.profile, asked.mode)
-    if asked.floor is DeckFloor.TOTAL:
-        yield (
-            "rules.deck_floor: 13:69F-2.2(a) does not say whose decks its floors count; read here as those "
-            "of both batches (R-03)"
-        )
-    if row == HAND and not asked.hand_backs_differ:
-        yield (
-            "rules.hand_backs_differ: 13:69F-2.2(d) asks for different backs from two decks on; read here "
-            "set by set (R-04)"
-        )
     if row == CONTINUOUS:
         yield (
             "table.mode: 13:69F-2.21 lets an approved device and its procedures stand for 2.5 and 2.6; "
@@ -232,8 +263,9 @@ def readings(asked: Asked) -> Iterator[str]:
             f"rules.continuous_batches: whether the batches of 13:69F-2.2(d) are asked of such a device is "
             f"open (R-11); {batches} used"
         )
-    if row == CASINO_NIGHT and asked.burn == Burn.EACH_LOAD:
-        yield "rules.burn: 13:47-20.22(g)6 burns after the bets; read here as once a shoe or deck (R-79)"
+    for key, text in SECOND_READINGS.items():
+        if key in asked.other and reads(row, key):
+            yield f"{key}: {text}"
 
 
 def _keys(asked: Asked) -> Iterator[Problem]:
@@ -243,6 +275,9 @@ def _keys(asked: Asked) -> Iterator[Problem]:
     cycles = "shuffler" in asked.roles or asked.mode == "continuous" or not asked.known
     if "rules.least_cycle_s" in asked.given and not cycles:
         yield Problem("nothing reads this without a shuffler: take it out", key="rules.least_cycle_s")
+    marked = asked.cutting_card is not None or (asked.profile, asked.mode) != CASINO_NIGHT
+    if "table.first_card" in asked.given and not marked:
+        yield Problem("nothing reads this without a cutting card: take it out", key="table.first_card")
 
 
 def _game(mode: Mode, asked: Asked) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ import pytest
 from controller.config import Config, examine
 from controller.table.eligibility import Problem
 from controller.table.profiles import Burn
+from controller.table.profiles.rules_table import RULES
 from tests.unit.test_config_tables import toml
 
 PORTS = {name: f"mem:{name}" for name in ("shoe", "shuffler", "reader")}
@@ -126,6 +127,7 @@ UNREAD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("rules.cut", NIGHT, {"rules": {"cut": "hand-shuffled"}}),
     ("rules.least_cycle_s", NIGHT, {"rules": {"least_cycle_s": 0}}),
     ("table.first_card", {"mode": "continuous"}, {"table": {"first_card": "play-one-round"}}),
+    ("table.first_card", NIGHT, {"table": {"first_card": "play-one-round"}, "cards": {"cutting_card": None}}),
 ]
 
 
@@ -166,3 +168,32 @@ def test_a_floor_that_counts_both_batches_is_flagged() -> None:
         "red blue", 4, DRIVERS, table={"wagers": ["match-the-dealer"]}, rules={"deck_floor": "total"}
     )
     assert [note.partition(":")[0] for note in found.notes] == ["rules.deck_floor"]
+
+
+HAND_DEALT: dict[str, Any] = {"table": {"mode": "hand-dealt"}}
+SECOND: dict[str, tuple[Any, Any, tuple[str, int, dict[str, str]], dict[str, Any]]] = {
+    "table.first_card": ("play-one-round", "reshuffle-now", ("red blue", 6, DRIVERS), {}),
+    "table.cutting_card_tolerance": (0, 3, ("red blue", 6, DRIVERS), {}),
+    "table.burn_on_dealer_change": (True, False, ("red blue", 6, DRIVERS), {}),
+    "rules.cut": ("always", "hand-shuffled", ("red blue", 6, DRIVERS), {}),
+    "rules.last_cutter": ("dealer", "supervisor", ("red blue", 6, DRIVERS), {}),
+    "rules.deck_floor": ("batch", "total", ("red blue", 6, DRIVERS), {}),
+    "rules.discretionary": ("swap", "same-batch", ("red blue", 6, DRIVERS), {}),
+    "rules.burn_after_dry": (True, False, ("red blue", 6, DRIVERS), {}),
+    "rules.deck_age_h": (None, 24, ("red blue", 6, DRIVERS), {}),
+    "rules.burn": ("each-round", "each-load", ("red", 2, {}), {"table": NIGHT}),
+    "rules.hand_backs_differ": (True, False, ("red blue", 1, {"shuffler": "managed-shuffler"}), HAND_DEALT),
+}
+"""Each switch of the rule table with its default, another value, and a table that reads it."""
+
+
+def test_each_switch_that_is_not_at_its_default_is_a_reading_to_confirm() -> None:
+    switches = {rule.switch.key: rule.id for rule in RULES if rule.switch is not None and rule.switch.key}
+    assert {*SECOND, "rules.continuous_batches"} == set(switches), "of a continuous shuffler both are told"
+    for key, (default, other, cards, sections) in SECOND.items():
+        section, _, name = key.partition(".")
+        for value, told in ((default, []), (other, [key])):
+            changed = {**sections, section: {**sections.get(section, {}), name: value}}
+            notes = built(*cards, **changed).notes
+            assert [note.partition(":")[0] for note in notes] == told
+            assert all(switches[key] in note or "(S5)" in note for note in notes)

@@ -27,6 +27,7 @@ FLAGGED = {
     "casino-night-shoe-shuffler": ["rules.burn"],
     "continuous": ["table.mode", "rules.continuous_batches"],
     "hand-dealt-one-deck": ["rules.hand_backs_differ"],
+    "mississippi-stud": ["rules.cut"],
 }
 """Examples that stand on a reading, with the notes of `check`."""
 
