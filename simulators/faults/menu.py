@@ -16,7 +16,7 @@ from simulators.faults.fault import Fault, UnfitFault
 from simulators.faults.field import FIELD
 from simulators.faults.line import LINE, Carrier
 from simulators.faults.machines import MACHINES
-from simulators.faults.script import LISTED, from_text, near
+from simulators.faults.script import LISTED, from_text, near, quoted
 from simulators.faults.wires import WIRES
 from simulators.models.machine import Traps
 from simulators.wire.device import WireDevice
@@ -46,7 +46,7 @@ FAULTS: Mapping[str, Fault] = _menu(
 def find(name: str) -> Fault:
     """The fault of this name. Raises UnfitFault naming the nearest."""
     if (fault := FAULTS.get(name)) is None:
-        raise UnfitFault(f"there is no fault {name!r}{near(name, FAULTS)} ({LISTED})")
+        raise UnfitFault(f"there is no fault {quoted(name)}{near(name, FAULTS)} ({LISTED})")
     return fault
 
 

@@ -25,6 +25,8 @@ from simulators.faults.fault import LONGEST_S, UnfitFault
 LARGEST = 256 * 1024
 """Characters of a script; far more than anybody writes."""
 DEEPEST = 20
+LONGEST_NAME = 60
+"""Characters of a wrong name that a message shows."""
 LISTED = "see cutcard sim --list-faults"
 TRIGGERS = ("card", "command", "chance", "time")
 ANY = "any"
@@ -90,7 +92,7 @@ def from_text(text: str) -> Step:
     """The step of `NAME[:VALUE][@N]`. Raises UnfitFault."""
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise UnfitFault(f"{text!r} is no fault; write NAME[:VALUE][@N], N from 1")
+        raise UnfitFault(f"{quoted(text)} is no fault; write NAME[:VALUE][@N], N from 1")
     return Step(match["name"], match["value"], nth=int(match["nth"]) if match["nth"] else None)
 
 
@@ -144,7 +146,7 @@ def read(text: str, known: Iterable[str]) -> tuple[Step, ...]:
     if not isinstance(found, dict) or "faults" not in found:
         raise ScriptError("it begins with `faults:` and has one step a line: - {fault: misread, card: 17}")
     if others := [str(key) for key in found if key != "faults"]:
-        raise ScriptError(f"beside `faults` stands {others[0]!r}{near(others[0], ['faults'])}")
+        raise ScriptError(f"beside `faults` stands {quoted(others[0])}{near(others[0], ['faults'])}")
     return steps(found["faults"], known)
 
 
@@ -169,13 +171,15 @@ def _step(entry: Any, known: Sequence[str]) -> Step:
     for key in entry:
         if key not in _KEYS:
             raise ScriptError(
-                f"there is no key {key!r}{near(str(key), _KEYS)} (there are {', '.join(_KEYS)})"
+                f"there is no key {quoted(key)}{near(str(key), _KEYS)} (there are {', '.join(_KEYS)})"
             )
     values = {key: _scalar(key, value) for key, value in entry.items()}
     if "fault" not in values:
         raise ScriptError("it names no fault")
     if values["fault"] not in known:
-        raise ScriptError(f"there is no fault {values['fault']!r}{near(values['fault'], known)} ({LISTED})")
+        raise ScriptError(
+            f"there is no fault {quoted(values['fault'])}{near(values['fault'], known)} ({LISTED})"
+        )
     return Step(**values)
 
 
@@ -207,9 +211,15 @@ def _lines(chosen: Iterable[Step]) -> list[str]:
     ]
 
 
+def quoted(word: object) -> str:
+    """What somebody wrote, in quotes, cut where it is longer than any name."""
+    text = repr(word)
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}..."
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """The nearest right word, as the end of a sentence; empty when none is near."""
-    found = difflib.get_close_matches(word, list(known), 1, 0.5)
+    found = difflib.get_close_matches(word[:LONGEST_NAME], list(known), 1, 0.5)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from simulators.faults import menu
 from simulators.faults.fault import Fault, UnfitFault
 from simulators.faults.line import HOLDS, IN, OUT, Pieces
-from simulators.faults.script import ANY, Director, Step, near
+from simulators.faults.script import ANY, Director, Step, near, quoted
 from simulators.hosts.cable import Cable
 from simulators.models.machine import Machine, Trap, Traps
 from simulators.wire.device import Outbox, WireDevice, earliest
@@ -166,7 +166,7 @@ class Line:
                 raise UnfitFault(f"{fault.name} at a command: this device hears none")
             if step.command != ANY and step.command not in known:
                 raise UnfitFault(
-                    f"there is no command {step.command!r}{near(step.command, known)} (there are "
+                    f"there is no command {quoted(step.command)}{near(step.command, known)} (there are "
                     f"{', '.join(known)} and {ANY})"
                 )
             self.device.heard = self._hear  # type: ignore[attr-defined]

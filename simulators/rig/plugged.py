@@ -13,8 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from simulators.faults import FAULTS
-from simulators.faults.script import Step, from_text, read
+from simulators.faults.script import Step, from_text
 from simulators.hosts.host import Host
 from simulators.hosts.line import Line
 from simulators.hosts.pty_host import PtyHost
@@ -181,7 +180,7 @@ def _steps(faults: Any) -> Iterator[Step]:
     for fault in faults:
         if not isinstance(fault, str | Step):
             raise TypeError(f"a fault is a text as 'misread@3', or a Step, not {fault!r}")
-        yield from_text(fault) if isinstance(fault, str) else fault
+        yield sim.of_a_device(from_text(fault) if isinstance(fault, str) else fault)
 
 
 @contextmanager
@@ -204,7 +203,7 @@ def plugged(
     steps = list(_steps(faults))
     if not isinstance(plays, bool):
         raise TypeError(f"plays is True or False, not {plays!r}")
-    steps += [] if script is None else read(Path(script).read_text(), FAULTS)
+    steps += [] if script is None else sim.steps_in(Path(script).read_text())
     with ExitStack() as stack:
         device, load = sim.build(name, seed, usb=listen.startswith("usb"), plays=plays)
         line = Line(device, Random(f"{seed}/line"), steps, name)

@@ -15,7 +15,7 @@ from devices.registry import DriverError, fetch, index
 from firmware_bridge.clock import SystemClock
 from simulators import faults
 from simulators.faults import script
-from simulators.faults.script import near
+from simulators.faults.script import Step, near
 from simulators.hosts import served
 from simulators.hosts.host import Host
 from simulators.hosts.line import Line
@@ -167,9 +167,27 @@ def prepare(device: WireDevice, wanted: Iterable[str]) -> None:
     """Set up faults given as NAME[:VALUE][@N]. Raises Misused naming the nearest fault."""
     for text in wanted:
         try:
+            of_a_device(script.from_text(text))
             faults.apply(device, text)
         except faults.UnfitFault as error:
-            raise Misused(f"--fault {text}: {error}") from error
+            raise Misused(f"--fault {text[: script.LONGEST_NAME]}: {error}") from error
+
+
+def of_a_device(step: Step) -> Step:
+    """The same. Raises UnfitFault for what befalls a whole table and no device of it."""
+    if step.fault not in faults.FAULTS:
+        from simulators.rig.campaign.plan import WHOLE
+
+        if step.fault in WHOLE:
+            raise faults.UnfitFault(f"{step.fault} strikes at whole tables alone: in a scenario or campaign")
+    return step
+
+
+def steps_in(text: str) -> tuple[Step, ...]:
+    """The steps of a script for one device. Raises ScriptError, and UnfitFault as `of_a_device`."""
+    from simulators.rig.campaign.plan import WHOLE
+
+    return tuple(map(of_a_device, script.read(text, (*faults.FAULTS, *WHOLE))))
 
 
 def script_in(file: Path) -> str:
@@ -188,8 +206,8 @@ def script_in(file: Path) -> str:
 def follow(line: Line, file: Path, device: str) -> None:
     """Give the line the steps of a script. Raises Misused naming the step."""
     try:
-        steps = script.read(script_in(file), faults.FAULTS)
-    except script.ScriptError as error:
+        steps = steps_in(script_in(file))
+    except (script.ScriptError, faults.UnfitFault) as error:
         raise Misused(f"--script {file}: {error}") from error
     for number, step in enumerate(steps, 1):
         if step.device not in (None, device):

@@ -285,6 +285,20 @@ def test_a_table_that_stops_makes_room_for_the_next(monkeypatch: pytest.MonkeyPa
     assert (summary.shoes, summary.tables, summary.stopped) == (3, 3, Counter(jam=3))
 
 
+def test_a_failure_beyond_the_shoes_of_the_campaign_is_played_again_with_the_last_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Many(Planted):
+        def play(self) -> Outcome:
+            return Outcome(9, failures=[Failure(self.plan.first + 8, "a shoe too many")])
+
+    monkeypatch.setattr(run, "Table", Many)
+    wanted = Campaign("many", 5)
+    shoe = next(first for first in (4, 5) if wanted.plan(first, 5).rules is not None)
+    (found,) = block(wanted, shoe, 5, tmp_path).failures
+    assert (found.shoe, found.replay) == (5, "cutcard campaign --replay many:5 --shoes 5")
+
+
 def test_what_nobody_caught_is_a_failure_that_names_its_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

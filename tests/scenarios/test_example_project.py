@@ -157,6 +157,7 @@ def test_mistakes_are_one_line(cutcard_device, tmp_path):
         ({"name": "bee-tec"}, "there is no simulated device 'bee-tec'; did you mean 'bee-tek'?"),
         ({"faults": ["misred"]}, "there is no fault 'misred'; did you mean 'misread'?"),
         ({"faults": ["leave_inside"]}, "only a shuffler"),
+        ({"faults": ["wrong_tap"]}, "wrong_tap strikes at whole tables alone"),
         ({"faults": "misread"}, "faults is a list, as faults=['misread@3'], not 'misread'"),
         ({"faults": [1]}, "a fault is a text as 'misread@3', or a Step, not 1"),
         ({"plays": "no"}, "plays is True or False, not 'no'"),

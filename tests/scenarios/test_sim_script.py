@@ -108,6 +108,11 @@ def test_a_fault_of_a_load_strikes_the_first_pile_and_each_fault_is_told_once(cu
         ("faults: [{fault: drop, device: shoe}]", "step 1: 'shoe' is not here, only gat"),
         ("faults: [{fault: drop, command: stats}]", "there is no command 'stats'; did you mean 'status'?"),
         ("faults: [{fault: late_answer, value: x}]", "step 1: 'x' is no value for late_answer"),
+        (
+            "faults: [{fault: wrong_tap}]",
+            "wrong_tap strikes at whole tables alone: in a scenario or campaign",
+        ),
+        (f"faults: [{{fault: {'x' * 9000}}}]", f"step 1: there is no fault '{'x' * 59}... (see"),
     ],
 )
 def test_a_script_that_cannot_be_played_is_told_before_anything_listens(cutcard, tmp_path, script, said):

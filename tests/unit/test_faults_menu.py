@@ -110,6 +110,11 @@ def test_a_name_twice_is_an_error():
     ("text", "said"),
     [
         ("misred", "there is no fault 'misred'; did you mean 'misread'? (see cutcard sim --list-faults)"),
+        (
+            "q" * 9000,
+            "there is no fault 'qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq... (see",
+        ),
+        ("Q" * 9000, "... is no fault; write NAME[:VALUE][@N], N from 1"),
         ("qqqq", "there is no fault 'qqqq' (see cutcard sim --list-faults)"),
         ("misread@0", "'misread@0' is no fault; write NAME[:VALUE][@N], N from 1"),
         ("misread:8", "only a hole-card reader can have this fault"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.table.profiles import TableRules
 from simulators.faults import FAULTS, UnfitFault
-from simulators.faults.script import ANY, Step, near
+from simulators.faults.script import ANY, Step, near, quoted
 from simulators.hosts.line import Line
 from simulators.hosts.memory_host import MemoryHost
 from simulators.models.shoe import Shoe
@@ -107,7 +107,6 @@ VALUES: Mapping[str, Draw] = {
         ("stuck", "counted_twice", "missing", "extra", "unreadable", "miscount_out"), _maybe(_whole(1, 3))
     ),
     "miscount": _maybe(_word("1", "-1", "2")),
-    "small_ring": _maybe(_word("1", "2", "3")),
     "sticks": _maybe(_seconds(1, 60)),
     "latency": _maybe(_seconds(0.004, 0.3)),
     "leave_inside": _whole(1, 16),
@@ -165,12 +164,12 @@ def chosen(text: str) -> tuple[str, ...] | None:
     known = {*LAYER_OF, *LAYER_OF.values()}
     for name in names:
         if name in ("all", "none"):
-            raise UnknownFault(f"--faults {text!r}: {name} stands alone, without other names")
+            raise UnknownFault(f"--faults {quoted(text)}: {name} stands alone, without other names")
         if name not in known:
             nearest = near(name, sorted({*known, "all", "none"}))
-            raise UnknownFault(f"--faults {text!r}: there is no fault {name!r}{nearest}")
+            raise UnknownFault(f"--faults {quoted(text)}: there is no fault {quoted(name)}{nearest}")
         if not any(_fitting(table, (name,)) for table in ALL):
-            raise UnknownFault(f"--faults {text!r}: at no table of a campaign can {name!r} strike")
+            raise UnknownFault(f"--faults {quoted(text)}: at no table of a campaign can {name!r} strike")
     return names
 
 

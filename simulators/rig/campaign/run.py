@@ -73,7 +73,7 @@ def block(campaign: Campaign, first: int, last: int, directory: Path, keep: Path
     while shoe <= last:
         outcome = play(campaign.plan(shoe, last), directory, keep)
         again = [
-            replay_command(campaign.seed, failure.shoe, *campaign.options(last))
+            replay_command(campaign.seed, min(failure.shoe, last), *campaign.options(last))
             for failure in outcome.failures
         ]
         told = _told(outcome, shoe, last, again)
@@ -96,7 +96,10 @@ def _scripted(plan: Plan, file: str) -> Sequence[str]:
 
 
 def _told(outcome: Outcome, first: int, last: int, again: Sequence[str]) -> Summary:
-    """What one table adds, that was opened with shoe `first`; `again`: how to see each of its failures."""
+    """What one table adds, that was opened with shoe `first`; `again`: how to see each of its failures.
+
+    A shoe that is replaced early makes one more of the table's own: beyond `last` it counts as that.
+    """
     return Summary(
         shoes=min(max(outcome.shoes, 1), last - first + 1),
         played=outcome.played,
@@ -110,7 +113,7 @@ def _told(outcome: Outcome, first: int, last: int, again: Sequence[str]) -> Summ
         stopped=Counter([outcome.stopped] if outcome.stopped else []),
         counters=outcome.counters,
         failures=[
-            Found(failure.shoe, first, failure.what, command)
+            Found(min(failure.shoe, last), first, failure.what, command)
             for failure, command in zip(outcome.failures, again, strict=True)
         ],
     )
