@@ -121,6 +121,32 @@ def test_the_tap_asks_the_machine_and_the_answer_is_journaled() -> None:
         table.settle_round()
 
 
+@pytest.mark.rule("R-25", "R-69")
+def test_a_dealer_who_forgets_the_reader_is_stopped_at_the_settlement_or_told_of_a_card_drawn_too_early() -> (
+    None
+):
+    with floor("forgets", more=READER) as table:
+        opened(table)
+        deal(table, "A", "2345")
+        assert table.refused("round_settled") == ("reader_first", "13:69F-2.7(a)")
+        assert table.status["reader"]["procedure"].startswith("the hole card goes into it (`peek`)")
+        look(table)
+        table.draw("box 1")
+        table.settle_round()
+        assert table.codes == []
+        deal(table, "TJQK", "2345")
+        table.draw("box 1")
+        table.kill_and_start_again()
+        table.settle(lambda: table.live.view.starts == 2 and len(table.live.view.up) == 3)
+        (fault,) = table.faults
+        assert (fault["code"], fault["device"], fault["blocks"]) == ("reader_skipped", "reader", "round")
+        table.settle_round()
+        assert table.refused("bets_closed", boxes="1")[0] == "fault_latched"
+        table.tap("clear", fault=fault["id"])
+        deal(table, "9", "2345")
+        table.settle_round()
+
+
 @pytest.mark.parametrize("discloses", [True, False])
 @pytest.mark.rule("R-36a")
 def test_a_look_under_a_seven_is_told_and_what_a_player_may_have_seen_voids_the_round(
