@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("house", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+"""A busy machine is no fault of a test; the timeout of each ends one that hangs."""
 
 collect_ignore = ["example_project"]
 """A customer's own project: scenarios/test_example_project.py runs it."""

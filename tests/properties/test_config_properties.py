@@ -77,7 +77,7 @@ wagers = st.lists(st.sampled_from(WAGERS), unique=True, max_size=3)
 
 
 @pytest.mark.rule("R-01", "R-02", "R-03", "R-05", "R-39", "R-40")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(decks, st.tuples(colour, colour), colour, colour, wagers, st.sampled_from(["batch", "total"]))
 def test_exactly_the_tables_that_the_rules_allow_are_accepted(
     counts: tuple[int, int], backs: tuple[str, str], cutting: str, edge: str, offered: list[str], floor: str
@@ -103,7 +103,7 @@ def toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value).lower()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(names, junk, max_size=4))
 def test_any_file_ends_in_problems_and_never_in_an_error(tree: dict[str, Any]) -> None:
     found, problems = examine("\n".join(f"{k} = {toml(v)}" for k, v in tree.items()).encode())
@@ -112,7 +112,7 @@ def test_any_file_ends_in_problems_and_never_in_an_error(tree: dict[str, Any]) -
     assert all("\n" not in str(problem) for problem in problems)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=60))
 def test_any_bytes_end_in_problems(data: bytes) -> None:
     assert examine(data)[1]

@@ -60,7 +60,7 @@ def cut(data: bytes, seed: int) -> list[bytes]:
     return out
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(pieces, max_size=20), st.integers(0, 2**32))
 def test_whole_bytewise_and_random_pieces_give_the_same(parts: list[bytes], seed: int) -> None:
     data = b"".join(parts)
@@ -85,7 +85,7 @@ alphabets = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     alphabets,
     st.sampled_from(["learn", "free", "hex", "digits19", "digits09"]),
@@ -110,7 +110,7 @@ def test_no_card_is_lost_and_no_copy_counted(
         assert not any(isinstance(e, GapPossible) for e in events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["123456789", "0123456789", "0123456789ABCDEF"]), st.integers(0, 15), st.integers(1, 60)
 )

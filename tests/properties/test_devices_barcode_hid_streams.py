@@ -107,7 +107,7 @@ def damaged(timed: Timed, plan: list[tuple[int, str, int]]) -> Timed:
     return [found for found in out if found is not None and found[1]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**20), st.integers(1, 8), damages, st.booleans(), st.integers(0, 2))
 def test_damaged_reports_make_no_wrong_card_and_hide_no_lost_one(seed, cards, plan, rollover, repeats):
     truth, reports = codes(seed, cards, rollover=rollover, repeats=repeats)
@@ -134,7 +134,7 @@ def placed_codes(whole: Timed, left: Timed, reports: list[Timed]) -> list[Timed]
     return out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**20), st.lists(st.floats(0.0, 0.5), min_size=2, max_size=12), st.booleans())
 def test_no_time_keeps_a_second_card_away(seed, pauses, rollover):
     truth, reports = codes(seed, len(pauses), rollover=rollover)
@@ -142,7 +142,7 @@ def test_no_time_keeps_a_second_card_away(seed, pauses, rollover):
     assert [e.card for e in events] == truth
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**20), st.integers(1, 6), st.lists(st.integers(1, 40), min_size=1, max_size=40))
 def test_any_pieces_of_a_stream_of_reports_give_the_same(seed, cards, sizes):
     _, reports = codes(seed, cards)
@@ -161,7 +161,7 @@ def test_any_pieces_of_a_stream_of_reports_give_the_same(seed, cards, sizes):
     assert len(whole) == cards
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=12), max_size=60))
 def test_any_reports_at_all_are_survived_and_bounded(reports):
     driver = SPEC.decoder(Setup("reader", Random(1), packets=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.base import Setup
@@ -21,9 +21,6 @@ from tests.support.streams import Codec, hostile, is_subsequence
 CARD_LETTERS = b"A23456789TJQK10CDHS"
 Timed = list[tuple[float, int, int | None]]
 """A line: each byte with the time at which it arrives, s, and the number of the card that it tells of."""
-
-PLAYED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""What is drawn is a shoe that was played: slow on a busy machine."""
 
 # --- the simulated shoe's own line ---
 
@@ -121,7 +118,7 @@ def fits(told: list[str | None], truth: list[str | None]) -> bool:
     return all(any(card is None or card == real for real in rest) for card in told)
 
 
-@settings(PLAYED, max_examples=60)
+@settings(max_examples=60)
 @given(shoes())
 def test_an_undamaged_line_is_the_shoes_truth_in_every_form(shoe: Any) -> None:
     faces, line, options = shoe
@@ -130,7 +127,7 @@ def test_an_undamaged_line_is_the_shoes_truth_in_every_form(shoe: Any) -> None:
     assert {e.kind for e in events} <= {"card_drawn", "fault_raised", "warning"}
 
 
-@settings(PLAYED, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_damaged_line_tells_no_wrong_card_and_says_when_one_may_be_missing(data: Any) -> None:
     """A card of which no byte arrived leaves nothing to tell: nobody counts for this shoe."""
@@ -195,7 +192,7 @@ def told(chunks: list[bytes]) -> list[dict[str, Any]]:
     return [to_json(e, at=None, masked=False) for e in [*events, *driver.lost("end of input", 0.0)]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(PARTS, max_size=20).map(b"".join), st.integers(0, 2**32))
 def test_whole_bytewise_and_random_pieces_give_the_same(stream: bytes, seed: int) -> None:
     random, chunks, at = Random(seed), [], 0
@@ -205,7 +202,7 @@ def test_whole_bytewise_and_random_pieces_give_the_same(stream: bytes, seed: int
     assert told(chunks) == told([stream]) == told([bytes([byte]) for byte in stream])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(PARTS, max_size=20).map(b"".join))
 def test_every_byte_is_accounted_for(stream: bytes) -> None:
     decoder = Decoder()

@@ -103,7 +103,7 @@ class World:
             todo += self.driver.feed(wire(packet.data, raw[:BODY_LIMIT]), self.now)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.one_of(bodies, rings, values, st.binary(max_size=30)), max_size=8))
 def test_no_answer_breaks_the_driver_or_makes_it_storm(hostile: list[Any]) -> None:
     world = World(list(hostile))
@@ -113,7 +113,7 @@ def test_no_answer_breaks_the_driver_or_makes_it_storm(hostile: list[Any]) -> No
     assert len([o for o in world.log if isinstance(o, FrameRejected)]) <= 8
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=200), st.integers(0, 300))
 def test_damaged_wires_decode_to_something(noise: bytes, at: int) -> None:
     ring = {**RIGHT[65, 0], "next": 2, "events": [{"n": 1, "k": "cut"}]}
@@ -127,7 +127,7 @@ def test_damaged_wires_decode_to_something(noise: bytes, at: int) -> None:
     assert results[0] == results[1]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(1, 8)), max_size=15), st.randoms(use_true_random=False)
 )

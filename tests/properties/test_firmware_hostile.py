@@ -40,7 +40,7 @@ JOBS = {
 RIGHT = {(64, 0): {"serial": "S", "product": "SIM-SHOE", "boot": 1}, (0, 6): {"buf_size": 200}}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(sorted(JOBS)), st.lists(bodies | st.none(), max_size=30), st.lists(bodies, max_size=2))
 def test_a_job_ends_whatever_is_answered(name, answers, greeting):
     """The greeting's nonce is answered right, else nothing begins; at the end the device falls silent."""

@@ -60,7 +60,7 @@ def check(frame, kinds):
     return kinds[head.op, head.group_id, head.command_id].loads(data)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     size=st.integers(0, 3000),
     buffer=st.sampled_from([None, 72, 96, 128, 200, 384, 1036]),
@@ -99,7 +99,7 @@ states = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(states, max_size=4), st.integers(0, 255))
 def test_every_list_that_they_can_write_is_read(found, sequence):
     made = image_management.ImageStatesReadResponse(images=found, sequence=sequence)

@@ -86,7 +86,7 @@ def test_one_break_at_any_packet_or_at_the_mark_costs_time_and_no_image(name, pa
 breaks = st.dictionaries(st.integers(1, 24), st.sampled_from(sorted(BREAKS)), max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(plan=breaks, packets=st.booleans(), remembers=st.booleans(), erase_s=st.sampled_from([0.0, 2.0, 45.0]))
 def test_any_breaks_end_in_agreement_and_the_next_upload_completes_it(plan, packets, remembers, erase_s):
     w = World(packets=packets, buffer=None, flash=Flash(OLD, remembers=remembers, erase_s=erase_s))
@@ -99,7 +99,7 @@ def test_any_breaks_end_in_agreement_and_the_next_upload_completes_it(plan, pack
     assert again.answer["hash"] == IMAGE.hash
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     noise=st.lists(
         st.tuples(st.sampled_from(["before", "after", "split"]), st.binary(max_size=200)), max_size=12

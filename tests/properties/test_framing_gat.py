@@ -71,7 +71,7 @@ def test_junk_hides_no_good_frame_behind_silence_and_fills_no_buffer():
     assert fed >= FUZZED
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from([*FRAMES, *CODEC.shards]) | st.binary(max_size=12), max_size=15),
     st.lists(st.integers(0, 4000), max_size=12),

@@ -35,7 +35,7 @@ def pieces(data: bytes, sizes: list[int]) -> list[bytes]:
     return out
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     STYLES,
     st.lists(st.one_of(JUNK, WORDS), max_size=12),
@@ -53,7 +53,7 @@ def test_any_pieces_give_the_same_and_every_byte_is_told(style, parts, sizes):
     assert len(data) - ends <= told <= len(data), "of a text its line end alone is left out"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(STYLES, JUNK, WORDS, JUNK)
 def test_a_good_frame_is_found_whatever_stands_around_it(style, before, word, after):
     frame = encode(word, style)

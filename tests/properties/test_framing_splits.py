@@ -58,7 +58,7 @@ def pieces_of(stream, cuts):
     return [stream[a:b] for a, b in itertools.pairwise(edges)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(PIECES, max_size=12).map(b"".join), st.lists(st.integers(0, 10_000), max_size=8))
 def test_angel_eye(stream, cuts):
     """Frames, garbage runs and their reasons."""
@@ -69,7 +69,7 @@ def test_angel_eye(stream, cuts):
     assert not any(isinstance(a, Garbage) and isinstance(b, Garbage) for a, b in itertools.pairwise(whole))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(LINES, max_size=10).map(b"".join), st.lists(st.integers(0, 10_000), max_size=8))
 def test_smp_console(stream, cuts):
     whole = run(smp_console.Decoder(), [stream])
@@ -78,14 +78,14 @@ def test_smp_console(stream, cuts):
     assert all(len(i.data) <= 64 for i in whole if isinstance(i, Garbage))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.binary(min_size=8, max_size=1032), max_size=4))
 def test_smp_console_round_trip(packets):
     stream = b"".join(map(smp_console.encode, packets))
     assert run(smp_console.Decoder(), [stream]) == [smp_console.Packet(p) for p in packets]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(["LK", "EC", "GP"]), st.integers(0, 99), st.booleans())
 def test_angel_eye_command_round_trip(kind, number, inside):
     (seen,) = run(angel_eye.Decoder(), [angel_eye.encode_command(kind, number, bcc_includes_stx=inside)])

@@ -277,7 +277,7 @@ def test_every_history_of_four_inputs():
         check([(m, 0.4) for m in moves])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.tuples(st.sampled_from(MOVES), st.sampled_from([0.0, 0.3, 1.0, 2.5])), max_size=25),
     st.integers(1, 3),

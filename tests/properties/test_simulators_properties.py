@@ -34,7 +34,7 @@ def depth(value: Any) -> int:
 
 
 @given(plain.filter(lambda value: depth(value) <= cbor.MAX_DEPTH))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_cbor_agrees_with_the_library(value: Any):
     encoded = cbor.encode(value)
     assert cbor2.loads(encoded) == cbor.decode(encoded) == cbor.decode(cbor2.dumps(value)) == value
@@ -42,21 +42,21 @@ def test_cbor_agrees_with_the_library(value: Any):
 
 
 @given(st.dictionaries(texts, st.none(), max_size=6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_map_keys_are_in_the_order_of_their_bytes(value: dict[str, None]):
     keys = list(cbor2.loads(cbor.encode(value)))
     assert keys == sorted(value, key=cbor.encode)
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_cbor_of_any_bytes_is_a_value_or_a_clear_error(data: bytes):
     with contextlib.suppress(cbor.CborError):
         cbor.decode(data)
 
 
 @given(st.binary(min_size=8, max_size=1032), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_console_framing_survives_any_split(packet: bytes, data: st.DataObject):
     wire = console.lines(packet)
     assert max(len(line) + 1 for line in wire.splitlines()) <= 127
@@ -71,7 +71,7 @@ def test_console_framing_survives_any_split(packet: bytes, data: st.DataObject):
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_bytes_upset_an_angel_eye(noise: bytes):
     device = AngelEye(Shoe(Random(1)))
     device.receive(noise, 0.0)
@@ -82,7 +82,7 @@ def test_no_bytes_upset_an_angel_eye(noise: bytes):
 
 
 @given(st.integers(1, 3), st.integers(1, 40), st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_shuffles_and_sorts_keep_the_cards(decks: int, shelves: int, seed: int):
     batch = make_batch("red", decks)
     shuffled = shelf_pass(batch, shelves, Random(seed))
@@ -223,4 +223,4 @@ class Table(RuleBasedStateMachine):
 
 
 TestTable = Table.TestCase
-TestTable.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestTable.settings = settings(max_examples=25, stateful_step_count=30)

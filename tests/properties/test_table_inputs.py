@@ -53,7 +53,7 @@ STATES = states()
 RULES = Table().rules
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     state=st.sampled_from(STATES),
     event=st.sampled_from((*TAPS, "no_such_event", "")),

@@ -233,7 +233,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps, st.sampled_from(["tolerant", "strict"]), st.integers(0, 2**16))
 def test_whatever_the_wire_does_a_done_was_accepted_and_nothing_that_moves_went_out_twice(
     plan, profile, seed

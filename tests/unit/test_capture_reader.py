@@ -311,7 +311,7 @@ def test_a_huge_snap_length_and_broken_options_change_nothing():
     assert read(data) == [Record(1000, inbound=True, data=b"abc", packets=False)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_any_damage_gives_records_or_one_sentence(data):
     damaged = bytearray(GOOD)

@@ -27,7 +27,7 @@ Exchanges = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(Exchanges, st.sampled_from([SERIAL, USB, HID, "socket:10.0.0.7:4001"]))
 def test_what_goes_over_a_wire_is_read_back_with_its_times(tmp_path_factory, exchanges, uri):
     bench = Bench(tmp_path_factory.mktemp("wire") / "f", uri)

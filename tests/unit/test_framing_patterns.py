@@ -41,7 +41,7 @@ def run(chunks):
 FRAMES = [line(n, text) for n, text in enumerate(["", "A", "KS", "???", "ABC"])]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.sampled_from([*FRAMES, *SHARDS]) | st.binary(max_size=15), max_size=12).map(b"".join),
     st.lists(st.integers(0, 300), max_size=6),

@@ -189,7 +189,7 @@ def test_a_banner_in_front_of_a_line_is_a_record_of_its_own() -> None:
     assert both[0].raw == both[1].raw
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(st.characters(codec="latin-1"), max_size=400), st.integers(0, 2**32))
 def test_nothing_fails_and_no_line_gets_lost(noise: str, seed: int) -> None:
     random = Random(seed)

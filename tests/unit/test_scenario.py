@@ -223,7 +223,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @example(tree={"table": {"other": ["", {}]}})
 @given(tree=st.dictionaries(st.sampled_from(TOP), TREES))
 def test_any_tree_is_a_scenario_or_one_line(tmp_path_factory, tree):

@@ -98,7 +98,7 @@ def test_too_long_or_out_of_range_is_not_sent():
         encode(Message(Op.WRITE, 64, 256, 0))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=80), st.integers(0, 255))
 def test_no_bytes_raise(body, first):
     assert isinstance(decode(packet(body, first=first)), Message | Malformed)
