@@ -125,6 +125,9 @@ CYCLES = {
         "power is lost for VALUE (0.2) s in mid-cycle", "cycle", _SHUFFLER, seconds, at="power_cut"
     ),
     "freeze": trap("a dip stops the motors and not the firmware", "cycle", _SHUFFLER),
+    "door": trap(
+        "the door is opened in mid-cycle, and closed after VALUE (5) s", "cycle", _SHUFFLER, seconds
+    ),
     "unreadable": trap("VALUE (1) cards are not read", "cycle", _SHUFFLER, whole(1)),
     "miscount": trap(
         "its report counts VALUE (1) cards more than there are; -1: fewer", "cycle", _SHUFFLER, whole(1, -999)

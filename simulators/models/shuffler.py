@@ -20,6 +20,7 @@ SECONDS_PER_DECK = 22.0
 RETRY_S, ATTEMPTS = 2.0, 3
 """A jam is tried again every so many seconds, so many times."""
 POWER_OFF_S = 0.2
+DOOR_OPEN_S = 5.0
 USUAL = shelves()
 
 
@@ -46,11 +47,12 @@ class BatchShuffler(Machine):
     Traps, counted per cycle: no_start; leave_inside (value cards, 16, stay in the input); stuck (value cards,
     1, fall where no sensor is, until all is lifted out); jam (value place; the cycle is void); recovered_jam
     (freed at attempt value, 2; a card goes into the overflow); power_cut (value s off); freeze (a dip that
-    stops the motors and not the firmware: it shuffles for ever); unreadable (value cards, 1); double_feed
-    (value cards, 1, pass the reader under others); miscount (the report's count is too high by value, 1);
-    same_cycle (its number is the last one's); forget_token (of the completed batch: nobody can release it).
-    Per release: power_cut_out (value cards are out, half of them, when the power goes); miscount_out (value
-    cards, 1, more are told than come out). Per load: wrong_back (value colour) and those of `tamper`.
+    stops the motors and not the firmware: it shuffles for ever); door (open for value s, 5; the cycle is
+    void); unreadable (value cards, 1); double_feed (value cards, 1, pass the reader under others); miscount
+    (the report's count is too high by value, 1); same_cycle (its number is the last one's); forget_token (of
+    the completed batch: nobody can release it). Per release: power_cut_out (value cards are out, half of
+    them, when the power goes); miscount_out (value cards, 1, more are told than come out). Per load:
+    wrong_back (value colour) and those of `tamper`.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class BatchShuffler(Machine):
         self._began_at = now
         self._ends_at: float | None = None
         self._breaks: list[tuple[float, Callable[[], None]]] = []
+        self._closes_at: float | None = None
         self._used = 0
 
     @property
@@ -155,9 +158,13 @@ class BatchShuffler(Machine):
             if self._ends_at is not None:
                 self._void("door")
 
+    def _leave_open(self, seconds: float) -> None:
+        self.open_door()
+        self._closes_at = self.now + seconds
+
     def close_door(self) -> None:
         if self.door_open:
-            self.door_open = False
+            self.door_open, self._closes_at = False, None
             self._happen("door", open=False)
             if self.jammed and not self.inside:
                 self.clear_jam()
@@ -263,6 +270,8 @@ class BatchShuffler(Machine):
             self._breaks.append((half, partial(self.power_cut, trap.seconds(POWER_OFF_S))))
         if self.traps.sprung("freeze"):
             self._breaks.append((half, self.freeze))
+        if trap := self.traps.sprung("door"):
+            self._breaks.append((half, partial(self._leave_open, trap.seconds(DOOR_OPEN_S))))
         self._breaks.sort(key=lambda planned: planned[0])
 
     def _plan_jam(self, at: float, place: str, freed: int) -> None:
@@ -277,6 +286,8 @@ class BatchShuffler(Machine):
         self._ends_at += RETRY_S * attempts
 
     def _next_by_itself(self) -> float | None:
+        if self._closes_at is not None:
+            return self._closes_at
         if self._ends_at is None:
             return None
         if self._breaks:
@@ -284,7 +295,9 @@ class BatchShuffler(Machine):
         return None if self._ends_at == inf else self._ends_at
 
     def _happen_by_itself(self) -> None:
-        if self._breaks:
+        if self._closes_at is not None:
+            self.close_door()
+        elif self._breaks:
             _, act = self._breaks.pop(0)
             act()
         else:

@@ -173,6 +173,18 @@ def test_power_that_goes_while_a_batch_comes_out(value: int | None, out: int) ->
     assert (shuffler.token, shuffler.report, len(shuffler.take())) == (None, None, out)
 
 
+def test_a_door_that_is_opened_in_mid_cycle_and_closed_again() -> None:
+    shuffler = cycle("door", 3)
+    shuffler.advance(13.9)
+    assert (shuffler.door_open, shuffler.state) == (True, "loaded")
+    shuffler.advance(14.0)
+    assert (shuffler.door_open, shuffler.happenings[-1].at) == (False, pytest.approx(14.0))
+    assert kinds(shuffler)[-3:] == ["door", "cycle_aborted", "door"]
+    shuffler.start(bytes(16))
+    shuffler.advance(36.0)
+    assert kinds(shuffler)[-1] == "cycle_completed"
+
+
 def test_a_machine_that_says_more_cards_came_out_than_did() -> None:
     shuffler = cycle("miscount_out")
     shuffler.advance(22.0)

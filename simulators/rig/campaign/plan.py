@@ -51,6 +51,8 @@ ONLY_UPLOADS = frozenset(
     }
 )  # fmt: skip
 """The daemon loads nothing into a device: at a table these never strike."""
+BY_PEOPLE = frozenset({"door"})
+"""At a table somebody does it, who closes it and goes on: door_opened_mid_cycle."""
 ONLY_ANSWERS = frozenset({"mute"})
 """What is harmless where the host asks again: what a shoe tells once is lost, the last card for ever."""
 
@@ -231,7 +233,7 @@ def _possible(table: str) -> Mapping[str, tuple[str, ...]]:
     possible = {
         name: tuple(device for device, wire in wires.items() if _can_have(name, wire))
         for name in FAULTS
-        if name not in ONLY_UPLOADS and not (listened and name in ONLY_ANSWERS)
+        if name not in ONLY_UPLOADS | BY_PEOPLE and not (listened and name in ONLY_ANSWERS)
     }
     possible |= {} if listened else {name: (device,) for name, device in WHOLE.items()}
     return {name: devices for name, devices in possible.items() if devices}
