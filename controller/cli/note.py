@@ -191,6 +191,8 @@ def _shoe(s: Answer) -> str:
     words += ", nobody counts the cards" if shoe["left"] is None else f", {_count(shoe['left'], 'card')} left"
     words += ", locked" if shoe.get("locked") else ""
     words += ", the stub is to be counted" if shoe.get("stub_due") else ""
+    if used := s["batches"][shoe["batch"]]["cards"].get("rack", 0) if "may_return" in shoe else 0:
+        words += f", {_count(used, 'used card')} in the rack: {shoe['may_return'] or 'none'} may go back now"
     card = shoe["cutting_card"]
     if card["seen"]:
         words += f", cutting card out at {card['at']}" if card["at"] else ", cutting card out"

@@ -78,19 +78,19 @@ def _after_out(draft: Draft, before: TableState) -> None:
 def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
     """How the table opens: with its shuffler, or without one that is out of service and empty (INC-6)."""
     mode = tap.args.get("mode", rules.mode)
-    if mode not in (rules.mode, MANUAL) or (rules.continuous and mode != rules.mode):
-        raise ValueError(f"mode={mode} is neither {rules.mode} nor, without its shuffler, {MANUAL}")
-    if rules.hand_dealt and (refused := _no_hand_without_shuffler(rules, state, mode)):
-        return refused
+    if rules.hand_dealt and mode in (rules.mode, MANUAL):
+        if refused := _no_hand_without_shuffler(rules, state, mode):
+            return refused
+    elif mode not in (rules.mode, *_without(rules)):
+        or_without = "".join(f", or without its shuffler as {other}" for other in _without(rules))
+        raise ValueError(f"mode={mode}: this table opens as {rules.mode}{or_without}")
     if mode == rules.mode and rules.shuffler is None:
         return {"manual": True, "empty": []}
     if mode == rules.mode and not state.shuffler.out:
         return {"manual": False, "empty": []}
     if mode == rules.mode != MANUAL:
-        other_ways = (() if rules.continuous else (f"open mode={MANUAL}",)) + (
-            f"in_service device={rules.shuffler}",
-        )
-        return Refusal("out_of_service", "the shuffler is out of service", OUT_OF_USE, other_ways)
+        ways = (*(f"open mode={other}" for other in _without(rules)), f"in_service device={rules.shuffler}")
+        return Refusal("out_of_service", "the shuffler is out of service", OUT_OF_USE, ways)
     if not state.shuffler.out:
         why = f"{MANUAL} is for a table whose shuffler is out of service"
         return Refusal("shuffler_in_service", why, "13:69F-2.2(d)3", ("open",))
@@ -101,6 +101,12 @@ def judge_mode(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judg
         look = (f"confirm_empty {closing.look(rules, state, shuffler)[0]}",) if shuffler else ()
         return Refusal("not_confirmed_empty", "see that no card is left in the shuffler", OUT_OF_USE, look)
     return {"manual": True, "empty": [shuffler]}
+
+
+def _without(rules: TableRules) -> tuple[str, ...]:
+    """The other mode in which this table may open, without its shuffler."""
+    bound = rules.shuffler is None or rules.hand_dealt or rules.continuous or rules.mode == MANUAL
+    return () if bound else (MANUAL,)
 
 
 def _no_hand_without_shuffler(rules: TableRules, state: TableState, mode: str) -> Refusal | None:
@@ -117,8 +123,7 @@ def examples(rules: TableRules, state: TableState, event: str) -> list[tuple[str
     device: list[tuple[str, Args]] = [(f"device={rules.shuffler}", {"device": rules.shuffler})]
     match event:
         case "open":
-            without: list[tuple[str, Args]] = [(f"mode={MANUAL}", {"mode": MANUAL})]
-            return [("", {}), *(without if rules.mode != MANUAL else [])]
+            return [("", {}), *((f"mode={other}", {"mode": other}) for other in _without(rules))]
         case "out_of_service" if rules.night and state.shuffler.batch and state.silent(rules.shuffler):
             return device
         case "in_service" if state.shuffler.out:

@@ -563,7 +563,8 @@ def test_a_manual_opening_waits_for_the_empty_check_and_keeps_the_history():
     refusal = t.refused("open")
     assert (refusal.code, refusal.clause) == ("out_of_service", "La. 42:III-3106")
     assert refusal.expected == ("open mode=manual-shoe", "in_service device=shuffler")
-    assert t.refused("open", mode="hand").code == "bad_argument"
+    why = "open: mode=hand: this table opens as two-batch-shoe, or without its shuffler as manual-shoe"
+    assert t.refused("open", mode="hand").why == why
     t.tap("open", mode="manual-shoe")
     assert (t.state.manual, t.state.shoe.last_batch, t.state.shoe.number) == (True, "A", 1)
     refusal = t.refused("reshuffle_by_hand", SUPERVISOR, batch="A")

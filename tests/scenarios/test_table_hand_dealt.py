@@ -50,6 +50,7 @@ def test_a_table_dealt_from_the_hand_does_not_open_without_its_shuffler() -> Non
         refusal = t.refused("open", **args)
         assert (refusal.code, refusal.expected) == ("device_absent", ("in_service device=shuffler",))
     t.tap("in_service", SUPERVISOR, device="shuffler")
+    assert t.refused("open", mode="foo").why == "open: mode=foo: this table opens as hand-dealt"
     t.tap("open")
 
 

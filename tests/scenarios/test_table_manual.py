@@ -92,7 +92,7 @@ def test_out_of_service_without_a_device_is_no_tap_where_there_is_no_shuffler() 
     assert t.refused("out_of_service", SUPERVISOR).why == "out_of_service: this table has no shuffler"
 
 
-@pytest.mark.rule("R-47", "S1b")
+@pytest.mark.rule("R-48", "S1b")
 def test_s1b_a_certified_batch_goes_straight_to_its_cut() -> None:
     t = Hand(manual_rules())
     t.boot()

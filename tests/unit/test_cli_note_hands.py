@@ -4,6 +4,8 @@ import pytest
 
 from controller.table.blackjack import Ties
 from controller.table.profiles import MatchTerms
+from controller.table.state import Place
+from tests.support.continuous import ContinuousTable
 from tests.support.felt_hands import Played
 from tests.unit.test_cli_note import bench_with, shown
 
@@ -48,6 +50,23 @@ def test_a_card_that_a_hand_called_for_is_waited_for():
         t.cards("TH")
         t.tap("stand")
     assert rows(t, "waiting") == ["waiting     for a card for box 2/2"]
+
+
+@pytest.mark.rule("R-60")
+def test_used_cards_of_a_continuous_shuffler_and_how_many_of_them_may_go_back():
+    t = ContinuousTable(decks=1)
+    t.open_to_deal()
+    t.play_round(boxes="1,2,5", extra=0)
+    used = t.state.batches["A"].at(Place.RACK)
+    assert used == 8
+    shoe = "shoe        number 1, batch A, 44 cards left, 8 used cards in the rack: "
+    assert rows(t, "shoe") == [shoe + "none may go back now"]
+    t.tap("bets_closed", boxes="1")
+    for _ in range(4):
+        t.draw()
+    assert rows(t, "shoe") == [shoe.replace("44", "40") + "8 may go back now"]
+    t.give_back(8)
+    assert rows(t, "shoe") == ["shoe        number 1, batch A, 48 cards left"]
 
 
 def test_of_several_hands_of_the_dealer_it_is_told_which_one_is_in_play():

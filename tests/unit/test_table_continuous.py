@@ -414,7 +414,8 @@ def test_a_machine_out_of_service_begins_no_round_and_has_no_substitute(table: C
     closed = ContinuousTable()
     closed.boot()
     closed.up()
-    assert "mode=manual-shoe is neither" in closed.refused("open", mode="manual-shoe").why
+    why = "open: mode=manual-shoe: this table opens as continuous"
+    assert closed.refused("open", mode="manual-shoe").why == why
 
 
 def test_a_report_after_the_table_went_on_to_close_deals_nothing() -> None:

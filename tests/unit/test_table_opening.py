@@ -122,7 +122,7 @@ def test_a_certificate_stands_for_the_shuffle_and_its_fact_names_all_that_is_on_
     assert t.refused("load_shuffler", batch="A").code == "batch_is_shuffled"
 
 
-@pytest.mark.rule("R-47", "R-48")
+@pytest.mark.rule("R-48")
 @pytest.mark.parametrize(
     ("wrong", "code", "why"),
     [
