@@ -23,7 +23,7 @@ from controller.table.profiles import TableRules
 from devices import events
 from simulators.faults import FAULTS, script
 from simulators.faults.fault import either
-from simulators.faults.script import ScriptError, Step, near
+from simulators.faults.script import ScriptError, Step, near, quoted
 from simulators.rig import tables
 from simulators.rig.campaign.plan import WHOLE, unfit
 from simulators.rig.campaign.slips import SLIPS
@@ -194,7 +194,7 @@ def _of_a_device(step: Step, number: int, wires: Mapping[str, Any]) -> Step:
     device = step.device or _only_able(step, number, wires)
     if device not in wires:
         raise Wrong(
-            f"this table has no {device!r}{near(device, wires)} (it has {', '.join(wires)})",
+            f"this table has no {quoted(device)}{near(device, wires)} (it has {', '.join(wires)})",
             "faults", number, "device",
         )  # fmt: skip
     if (why := unfit(step, wires[device])) is not None:
@@ -235,9 +235,9 @@ def _tap(entry: Any, *place: str | int) -> Tap:
         raise Wrong("it taps nothing; write tap: EVENT KEY=VALUE", *place)
     event, *pairs = word(keys["tap"], *place, "tap").split() or [""]
     if event not in JUDGES:
-        raise Wrong(f"there is no event {event!r}{near(event, JUDGES)}", *place, "tap")
+        raise Wrong(f"there is no event {quoted(event)}{near(event, JUDGES)}", *place, "tap")
     if wrong := next((pair for pair in pairs if "=" not in pair[1:]), None):
-        raise Wrong(f"{wrong!r} is no argument; write KEY=VALUE", *place, "tap")
+        raise Wrong(f"{quoted(wrong)} is no argument; write KEY=VALUE", *place, "tap")
     moments = [name for name in ("card", "fact", "time") if name in keys]
     if len(moments) != 1:
         raise Wrong("a tap has one moment: card, fact (the nth of them) or time", *place)
@@ -278,21 +278,21 @@ def _end(value: Any, *place: str | int) -> str:
     """PLAYED or a code. Refusals have codes too, which nobody lists: what looks mistyped is wrong."""
     end, known = word(value, *place), (PLAYED, *CODES)
     if end not in known and (nearest := difflib.get_close_matches(end, known, 1, MISTYPED)):
-        raise Wrong(f"no table ends by {end!r}; did you mean {nearest[0]!r}?", *place)
+        raise Wrong(f"no table ends by {quoted(end)}; did you mean {nearest[0]!r}?", *place)
     return end
 
 
 def _kind(value: Any, *place: str | int) -> str:
     kind = word(value, *place)
     if kind not in KINDS:
-        raise Wrong(f"no fact is of the kind {kind!r}{near(kind, sorted(KINDS))}", *place)
+        raise Wrong(f"no fact is of the kind {quoted(kind)}{near(kind, sorted(KINDS))}", *place)
     return kind
 
 
 def _code(value: Any, *place: str | int) -> str:
     code = word(value, *place)
     if code not in CODES:
-        raise Wrong(f"no fault is called {code!r}{near(code, CODES)}", *place)
+        raise Wrong(f"no fault is called {quoted(code)}{near(code, CODES)}", *place)
     return code
 
 
@@ -307,7 +307,7 @@ def _fact(value: Any, *place: str | int) -> Mapping[str, str]:
 def _amount(value: Any, *place: str | int) -> Amount:
     found = re.fullmatch(r"([0-9]{1,9})(\+?)", word(value, *place))
     if found is None:
-        raise Wrong(f"{place[-1]} is a number, or one with + for at least, not {value!r}", *place)
+        raise Wrong(f"{place[-1]} is a number, or one with + for at least, not {quoted(value)}", *place)
     return Amount(int(found[1]), bool(found[2]))
 
 

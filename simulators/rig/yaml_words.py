@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from simulators.faults.fault import LONGEST_S, either
-from simulators.faults.script import near
+from simulators.faults.script import near, quoted
 
 
 class Wrong(Exception):
@@ -45,7 +45,9 @@ def keys_of(tree: Any, known: Iterable[str], *place: str | int) -> dict[str, Any
     for key in tree:
         if key not in known:
             raise Wrong(
-                f"there is no key {key!r}{near(str(key), known)} (there are {', '.join(known)})", *place, key
+                f"there is no key {quoted(key)}{near(str(key), known)} (there are {', '.join(known)})",
+                *place,
+                key,
             )
     return tree
 
@@ -65,7 +67,7 @@ def word(value: Any, *place: str | int) -> str:
 def number(value: Any, least: int, *place: str | int) -> int:
     text = word(value, *place)
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
-        raise Wrong(f"{place[-1]} is a whole number from {least} on, not {text!r}", *place)
+        raise Wrong(f"{place[-1]} is a whole number from {least} on, not {quoted(text)}", *place)
     return int(text)
 
 
@@ -81,5 +83,5 @@ def seconds(value: Any, *place: str | int) -> float:
 def choice(value: Any, known: Mapping[str, Any], *place: str | int) -> Any:
     text = word(value, *place)
     if text not in known:
-        raise Wrong(f"{place[-1]} is {either(known)}, not {text!r}{near(text, known)}", *place)
+        raise Wrong(f"{place[-1]} is {either(known)}, not {quoted(text)}{near(text, known)}", *place)
     return known[text]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -123,6 +124,23 @@ def test_a_script_that_cannot_be_played_is_told_before_anything_listens(cutcard,
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
     assert not (tmp_path / "port").is_symlink()
+
+
+def test_a_file_that_may_not_be_read_is_one_line(cutcard, tmp_path, monkeypatch):
+    file = tmp_path / "s.yaml"
+    file.touch()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    opened = Path.open
+
+    def denied(path, *mode, **how):
+        if path == file:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *mode, **how)
+
+    monkeypatch.setattr(Path, "open", denied)
+    for words in (["sim", "gat", "--listen", f"pty:{tmp_path}/port"], ["campaign", "--replay", "7:1"]):
+        code, out, err = cutcard(*words, "--script", str(file))
+        assert (code, out, err) == (2, "", f"cutcard: --script {file}: Permission denied\n")
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,8 @@ def test_a_table_is_a_file_an_example_or_sections_over_the_demos(write):
         ("table: {table: {boxs: 5}}", 1, "did you mean boxes?"),
         ("faults: {}", 1, "`faults` has no step"),
         ("faults:\n  - {fault: misred}", 2, "there is no fault 'misred'; did you mean 'misread'?"),
+        (f"{'x' * 900}: 1", 1, f"there is no key '{'x' * 59}... (there are"),
+        (f"expect: {{latched: [{'x' * 9000}]}}", 1, f"no fault is called '{'x' * 59}..."),
         ("faults:\n  - {fault: misread,\n     card: 0}", 2, "card counts from 1, not 0"),
         (
             "faults:\n- {fault: crash}\n- {fault: misread, tme: 3}",
