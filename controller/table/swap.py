@@ -235,16 +235,14 @@ def _judge_recut(rules: TableRules, state: TableState, tap: OperatorEvent) -> Ju
 
 
 def _judge_insert(rules: TableRules, state: TableState, tap: OperatorEvent) -> Judged:
-    behind, least = args.whole(tap.args, "position"), rules.least_behind_cutting_card
-    if not least <= behind < rules.batch_size:
-        why = f"at least {least} of {rules.batch_size} cards must lie behind the cutting card, not {behind}"
-        if behind >= rules.batch_size:
-            why = f"the cutting card goes in among {rules.batch_size} cards: {behind} cannot lie behind it"
+    behind, size = args.whole(tap.args, "position"), rules.batch_size
+    least, most = rules.least_behind_cutting_card, size - 1
+    if not least <= behind <= most:
         return Refusal(
             "cutting_card_misplaced",
-            why,
+            f"{least} to {most} of {size} cards lie behind the cutting card, not {behind}",
             "13:69F-2.5(d)",
-            (f"insert_cutting_card position={least}..{rules.batch_size - 1}",),
+            (f"insert_cutting_card position={least}..{most}",),
         )
     batch = state.taken
     if rules.hand_dealt:

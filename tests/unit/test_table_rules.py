@@ -76,8 +76,18 @@ def test_a_quarter_lies_behind_the_cutting_card(decks, least):
     t.tap("cut", position=26)
     refusal = t.refused("insert_cutting_card", position=least - 1)
     assert (refusal.code, refusal.clause) == ("cutting_card_misplaced", "13:69F-2.5(d)")
+    size = 52 * decks
+    for behind in (-5, 0, size):
+        why = f"{least} to {size - 1} of {size} cards lie behind the cutting card, not {behind}"
+        assert t.refused("insert_cutting_card", position=behind).why == why
     t.tap("insert_cutting_card", position=least)
     assert t.state.phase.value == "cutting_card_in"
+
+
+@pytest.mark.rule("R-16")
+def test_whatever_the_tolerance_a_card_lies_behind_the_cutting_card():
+    assert table_rules(cutting_card_tolerance=6).least_behind_cutting_card == 7
+    assert table_rules(cutting_card_tolerance=26).least_behind_cutting_card == 1
 
 
 @pytest.mark.rule("R-16")
