@@ -41,10 +41,6 @@ def _inspect_device(rules: TableRules, state: TableState, tap: OperatorEvent) ->
         raise ValueError(f"result={result} is neither ok nor faulty")
     if Role.SUPERVISOR not in tap.roles:
         return Refusal("not_allowed", "a supervisor inspects the devices", DAILY)
-    down = any((f.code, f.device, f.gone) == ("device_down", device, None) for f in state.faults)
-    if result == "ok" and down:
-        why = f"the {device} does not answer: check its cable and power, or tell that it is out of order"
-        return Refusal("device_absent", why, DAILY, (f"inspect device={device} result=faulty",))
     return {"device": device, "result": str(result), "day": state.day}
 
 

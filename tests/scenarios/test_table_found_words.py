@@ -10,7 +10,7 @@ import pytest
 from controller.hours import hour_at
 from controller.table.cards import count_of
 from controller.table.faults import FAULTS, remedy
-from controller.table.inputs import Hour, Role, Trouble
+from controller.table.inputs import Hour, Role
 from controller.table.profiles import MatchTerms
 from controller.table.view import alarms
 from devices import events as ev
@@ -272,22 +272,6 @@ def test_a_device_that_was_found_faulty_is_not_said_to_wait_for_the_days_inspect
     t = manual()
     t.tap("inspect", SUPERVISOR, device="shoe", result="faulty")
     assert "the shoe was found faulty" in t.refused("bets_closed", boxes="1").why
-
-
-@pytest.mark.rule("R-42")
-def test_a_device_that_does_not_answer_is_not_found_in_order() -> None:
-    t = Hand(manual_rules())
-    t.boot()
-    t.give(Hour(400, "2026-12-01"))
-    t.give(Trouble("device_down", "there is no such port", "shoe"))
-    refusal = t.refused("inspect", SUPERVISOR, device="shoe")
-    assert (refusal.code, refusal.clause) == ("device_absent", "13:69E-1.10")
-    assert refusal.expected == ("inspect device=shoe result=faulty",)
-    t.tap("inspect", SUPERVISOR, device="shoe", result="faulty")
-    assert t.refused("open").code == "inspection_due"
-    t.links_up()
-    t.tap("inspect", SUPERVISOR, device="shoe")
-    t.tap("open")
 
 
 def test_whose_right_an_inspection_is() -> None:

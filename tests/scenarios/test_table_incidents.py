@@ -125,7 +125,7 @@ def test_the_same_batch_twice_is_refused_also_across_a_restart():
     t.tap("insert_cutting_card", position=20)
     refusal = t.refused("load_shoe", batch="A")
     assert (refusal.code, refusal.clause) == ("same_batch_twice", "13:69F-2.2(d)4")
-    assert refusal.expected == ("load_shoe batch=B",)
+    assert refusal.expected == ("recut", "load_shoe batch=B")
 
 
 @pytest.mark.rule("R-05", "R-08")
