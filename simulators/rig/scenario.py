@@ -14,33 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import ConfigInvalid
-from controller.table import evolve
 from controller.table.faults import FAULTS as CODES
 from controller.table.inputs import Role
 from controller.table.judges import JUDGES
-from controller.table.observe import JUDGED
 from controller.table.profiles import TableRules
-from devices import events
 from simulators.faults import FAULTS, script
 from simulators.faults.fault import either
 from simulators.faults.script import ScriptError, Step, near, quoted
 from simulators.rig import tables
 from simulators.rig.campaign.plan import WHOLE, unfit
 from simulators.rig.campaign.slips import SLIPS
+from simulators.rig.fact_kinds import FACT_KINDS
 from simulators.rig.felt import Felt
 from simulators.rig.yaml_words import Wrong, choice, items_of, keys_of, line_of, number, seconds, word
 
-KINDS = frozenset(
-    {
-        *evolve.KINDS,
-        *JUDGES,
-        *(event.kind for event in vars(events).values() if hasattr(event, "own_fields")),
-        *(f"unjudged_{kind}" for kind in JUDGED),
-        "checkpoint", "collected", "deal_goes_on", "dealt", "deck_log", "exposed", "hole_dealt",
-        "journal_started", "refused",
-    }
-) - {""}  # fmt: skip
-"""All kinds of facts: what devices report, what is tapped, and what the table and its journal add."""
 LASTING = frozenset({"power_cut", "power_dip", "clock_jump"})
 """Faults of a whole table that take seconds for a value."""
 MISTYPED = 0.85
@@ -284,8 +271,8 @@ def _end(value: Any, *place: str | int) -> str:
 
 def _kind(value: Any, *place: str | int) -> str:
     kind = word(value, *place)
-    if kind not in KINDS:
-        raise Wrong(f"no fact is of the kind {quoted(kind)}{near(kind, sorted(KINDS))}", *place)
+    if kind not in FACT_KINDS:
+        raise Wrong(f"no fact is of the kind {quoted(kind)}{near(kind, sorted(FACT_KINDS))}", *place)
     return kind
 
 

@@ -24,6 +24,7 @@ from simulators.hosts.line import Line
 from simulators.rig import demo
 from simulators.rig.campaign.kinds import KINDS
 from simulators.rig.campaign.kinds import text_of as example
+from simulators.rig.fact_kinds import FACT_KINDS
 from simulators.rig.felt import MANAGED_SHOE, Felt
 from simulators.rig.live import DaemonGone, Live
 from simulators.rig.plugged import Errands
@@ -119,11 +120,9 @@ class _Facts:
 
         Raises ValueError for a kind that is none.
         """
-        from simulators.rig.scenario import KINDS
-
         found = [fact for fact in self._all_facts() if kind in (None, fact["kind"])]
-        if kind is not None and not found and kind not in KINDS:
-            raise ValueError(f"no fact is of the kind {kind!r}{near(kind, sorted(KINDS))}")
+        if kind is not None and not found and kind not in FACT_KINDS:
+            raise ValueError(f"no fact is of the kind {kind!r}{near(kind, sorted(FACT_KINDS))}")
         return found
 
     @property

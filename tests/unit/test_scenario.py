@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from controller.table import evolve
 from controller.table.inputs import Role
 from simulators.faults.script import Step
-from simulators.rig.scenario import KINDS, PLAYED, Amount, Expected, ScenarioError, Tap, load
+from simulators.rig.fact_kinds import FACT_KINDS
+from simulators.rig.scenario import PLAYED, Amount, Expected, ScenarioError, Tap, load
 from simulators.rig.staging import play
 
 WHOLE = """\
@@ -195,7 +196,7 @@ def test_every_kind_of_fact_that_the_table_drafts_is_known():
     for file in Path(evolve.__file__).parents[1].rglob("*.py"):
         drafted |= set(re.findall(r'(?:\.add|Fact)\(\s*"([a-z_]+)"', file.read_text()))
     assert len(drafted) > 20
-    assert drafted - KINDS == set()
+    assert drafted - FACT_KINDS == set()
 
 
 WORDS = st.sampled_from(
