@@ -89,6 +89,32 @@ def test_a_card_that_is_elsewhere_than_the_controller_believes(court: Court) -> 
     assert court.judge.failures[0].shoe == 4
 
 
+def test_what_the_controller_admits_to_have_missed_is_hidden_until_it_is_counted(court: Court) -> None:
+    court.latched("shoe_rebooted")
+    court.fact("clear", fault=f"F{court.judge._seq}")
+    court.off_the_table()
+    court.judge.look()
+    assert court.told == []
+    court.fact("collect_rack", batch="A")
+    court.judge.look()
+    assert court.kinds() == ["custody"]
+
+
+def test_a_count_before_the_last_fault_that_hides_cards_settles_nothing(court: Court) -> None:
+    """Facts are taken later than what struck is noticed: an earlier admission moves nothing back."""
+    seq, excused = court.world.journal.last_seq, court.judge._excused
+    court.struck["double_feed"] += 1
+    excused.notice()
+    for at, kind, data in (
+        (seq - 2, "fault_latched", {"code": "events_lost"}),
+        (seq - 1, "collect_rack", {"batch": "A"}),
+    ):
+        excused.take(Entry(at, Fact(kind, "operator", data), 0, 0, b"", b""))
+    assert excused.hidden("A")
+    excused.take(Entry(seq + 1, Fact("collect_rack", "operator", {"batch": "A"}), 0, 0, b"", b""))
+    assert not excused.hidden("A")
+
+
 def test_a_fault_that_hides_cards_excuses_until_the_batch_is_counted(court: Court) -> None:
     court.off_the_table()
     court.struck["double_feed"] += 1

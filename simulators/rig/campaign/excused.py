@@ -25,7 +25,7 @@ class Excused:
         self._world, self._struck = world, struck
         self._before: dict[str, Counter[str]] = {}
         self._struck_at: dict[str, int] = {}
-        self._hidden_at: int | None = None
+        self._hidden_at = 0
         self._latched_at: dict[str, int] = {}
         self._counted: list[tuple[int, str, str]] = []
         self._owed: list[tuple[str, Excuse, int]] = []
@@ -36,7 +36,7 @@ class Excused:
         if kind == "fault_latched":
             self._latched_at[data["code"]] = entry.seq
             if data["code"] in ADMITS_LOSS:
-                self._hidden_at = entry.seq
+                self._hidden_at = max(self._hidden_at, entry.seq)
         elif kind in COUNTED and (batch := data.get("batch")) is not None:
             self._counted.append((entry.seq, kind, batch))
 
@@ -52,7 +52,7 @@ class Excused:
 
     def hidden(self, batch: str) -> bool:
         """Whether cards of the batch may be elsewhere than anybody can know before it is counted."""
-        return self._hidden_at is not None and self._uncounted(self._hidden_at, batch)
+        return self._hidden_at > 0 and self._uncounted(self._hidden_at, batch)
 
     def unnumbered_loss(self) -> bool:
         """A shoe that only talks: what its line loses nobody knows before the next count."""
