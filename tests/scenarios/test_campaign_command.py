@@ -9,14 +9,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from controller.cli import app
 from simulators.faults import script
 from simulators.rig.campaign import cli, plan, run, workers
 from simulators.rig.campaign import journals as places
@@ -26,6 +24,7 @@ from simulators.rig.campaign.result import COUNTED, Counters, Failure, Outcome, 
 from simulators.rig.campaign.run import Campaign, block
 from simulators.rig.campaign.workers import WorkerLost, play
 from simulators.rig.progress import Progress
+from tests.support.campaign_command import Cutcard, caller
 
 CUTCARD = [sys.executable, "-P", "-c", "from controller.cli.app import main; main()"]
 KEYS = [
@@ -35,23 +34,9 @@ KEYS = [
 ]  # fmt: skip
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Cutcard = Callable[..., Ran]
-
-
 @pytest.fixture
 def campaign(capsys: pytest.CaptureFixture[str]) -> Cutcard:
-    def call(*args: str) -> Ran:
-        with pytest.raises(SystemExit) as left:
-            app.main(["campaign", *args])
-        return Ran(int(left.value.code or 0), *capsys.readouterr())
-
-    return call
+    return caller(capsys)
 
 
 # --- the same whatever plays it ---

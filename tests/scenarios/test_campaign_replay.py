@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from controller import config
-from controller.cli import app
 from controller.journal import verify
 from simulators.rig.campaign import scripted
 from simulators.rig.campaign.judge import Judge
 from simulators.rig.campaign.run import Campaign
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Cutcard = Callable[..., Ran]
+from tests.support.campaign_command import Cutcard, caller
 
 
 @pytest.fixture
 def campaign(capsys: pytest.CaptureFixture[str]) -> Cutcard:
-    def call(*args: str) -> Ran:
-        with pytest.raises(SystemExit) as left:
-            app.main(["campaign", *args])
-        return Ran(int(left.value.code or 0), *capsys.readouterr())
-
-    return call
+    return caller(capsys)
 
 
 # --- kept ---
